@@ -1,0 +1,75 @@
+# Every target installs what it needs into .venv first; a second run finds the stamp and starts at once.
+# The ordinary clients are used: uv if it is on the PATH, otherwise pip. Package indexes are whatever they are configured to be.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# XLA brings its own threads; a second pool inside BLAS only fights with it.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+ifneq ($(shell command -v uv 2>/dev/null),)
+INSTALL := uv pip install --quiet --python $(BIN)/python
+else
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+# Two installers must not write into one environment at the same time.
+.NOTPARALLEL:
+
+.PHONY: help install demo test test-all lint format types layers docs clean
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gpssm needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+# The environment itself is an order-only prerequisite: its time stamp says nothing about what is installed in it.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e '.[docs]'
+	@touch $@ $(VENV)/.installed
+
+install: $(VENV)/.installed-dev $(VENV)/.installed-docs ## Install the package with everything needed to work on it
+
+demo: $(VENV)/.installed ## Identify a small system, draw the result and say where the figures are
+	$(BIN)/python -m gpssm.demo $(DEMO_ARGS)
+
+test: $(VENV)/.installed-dev ## Run the tests, without the slow ones
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-dev ## Run all tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-dev ## Mend style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-dev ## Check types
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+layers: $(VENV)/.installed-dev ## Check who imports whom
+	$(BIN)/lint-imports
+
+# A fresh environment each time: the API page depends on the package, which Sphinx does not watch.
+docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
+	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "documentation is in $(abspath docs/_build/html)/index.html"
+
+clean: ## Remove the environment and everything built
+	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,144 @@
+"""Sphinx configuration. The API page is made from what the package exports, and docstrings are plain text."""
+
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from types import ModuleType
+
+import jaxtyping
+from numpy.typing import ArrayLike, DTypeLike
+from sphinx.util.typing import stringify_annotation
+
+import gpssm
+
+project = "gpssm"
+author = "the gpssm authors"
+project_copyright = author
+release = importlib.metadata.version("gpssm")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"gpssm {release}"
+
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+
+# Entry points are run, not imported.
+_SCRIPTS = {"demo", "cli"}
+
+
+def _public_modules() -> Iterator[ModuleType]:
+    yield gpssm
+    for info in sorted(pkgutil.iter_modules(gpssm.__path__), key=lambda info: info.name):
+        if not info.name.startswith("_") and info.name not in _SCRIPTS:
+            yield importlib.import_module(f"gpssm.{info.name}")
+
+
+def _exports(module: ModuleType) -> list[str]:
+    """Public names of a module: its `__all__`, or what it re-exports from its own private files."""
+    if "__all__" in vars(module):
+        return sorted(module.__all__)
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__)
+    )
+
+
+def _public_api() -> list[dict[str, object]]:
+    """Every public class and function once, under the shortest name it can be imported by."""
+    sections, seen = [], set()
+    for module in _public_modules():
+        entries = []
+        for name in _exports(module):
+            value = getattr(module, name)
+            directive = "autoclass" if inspect.isclass(value) else "autofunction" if inspect.isroutine(value) else None
+            if directive is None or id(value) in seen:
+                continue
+            seen.add(id(value))
+            entries.append({"directive": directive, "name": f"{module.__name__}.{name}"})
+        if entries:
+            summary = (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+            sections.append({"name": module.__name__, "summary": summary, "entries": entries})
+    return sections
+
+
+def _fill_api_page(app, docname: str, source: list[str]) -> None:
+    if docname == "api":
+        source[0] = app.builder.templates.render_string(source[0], {"public_api": _public_api()})
+
+
+# Aliases that would otherwise be spelt out, over several lines each.
+_SHORT_TYPES = {
+    stringify_annotation(ArrayLike, "smart"): "ArrayLike",
+    stringify_annotation(DTypeLike, "smart"): "DTypeLike",
+    "ArrayLike | tuple[~typing.Any, ...]": "ArrayLike",
+    stringify_annotation(jaxtyping.ArrayLike, "smart"): "ArrayLike",
+    stringify_annotation(jaxtyping.PRNGKeyArray, "smart"): "PRNGKeyArray",
+    "jaxlib._jax.Array": "Array",
+    "jax.Array": "Array",
+}
+
+
+def _short_types(text: str | None) -> str | None:
+    for long, short in _SHORT_TYPES.items():
+        text = text and text.replace(long, short)
+    return text
+
+
+def _shorten_signature(app, what: str, name: str, obj: object, options: object, signature: str, returned: str):
+    return _short_types(signature), _short_types(returned)
+
+
+_LITERAL = re.compile(r"(`+[^`]*`+)")
+
+
+def _escape(line: str) -> str:
+    """Text as it stands: stars, bars and trailing underscores are mathematics here, not markup."""
+    parts = _LITERAL.split(line)
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"([*|\\])", r"\\\1", parts[i])
+        parts[i] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", parts[i])
+    return "".join(parts)
+
+
+def _is_prose(paragraph: list[str]) -> bool:
+    continuation = "  " if paragraph[0].startswith("- ") else ""
+    return all(
+        line.startswith("- ") or (line.startswith(continuation) and not line[len(continuation) :].startswith(" "))
+        for line in paragraph
+    )
+
+
+def _plain_text(app, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Paragraphs and lists are set as such, anything laid out by hand is shown as it was typed."""
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            paragraphs[-1].append(line)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    rendered: list[str] = []
+    for paragraph in filter(None, paragraphs):
+        if _is_prose(paragraph):
+            rendered += [_escape(line) for line in paragraph]
+        else:
+            rendered += ["::", "", *("    " + line for line in paragraph)]
+        rendered.append("")
+    lines[:] = rendered
+
+
+def setup(app) -> None:
+    app.connect("source-read", _fill_api_page)
+    app.connect("autodoc-process-signature", _shorten_signature)
+    app.connect("autodoc-process-docstring", _plain_text)

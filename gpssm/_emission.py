@@ -1,0 +1,90 @@
+"""Emissions: how the outputs are measured from the state."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+import paramax
+from jaxtyping import Array, ArrayLike, Bool, Float
+from paramax import AbstractUnwrappable
+
+from gpssm._gaussian import expected_log_normal, masked_sum
+from gpssm._params import Positive, val
+
+
+class AbstractEmission(eqx.Module):
+    """The distribution of the outputs given the state."""
+
+    @abstractmethod
+    def expected_log_prob(
+        self,
+        y: Float[Array, "T O"],
+        means: Float[Array, "T D"],
+        covariances: Float[Array, "T D D"],
+        *,
+        where: Bool[Array, "T O"],
+    ) -> Float[Array, ""]:
+        """Sum over the observed entries of E log p(y | x) for x ~ N(mean, covariance)."""
+
+    @abstractmethod
+    def mean(self, x: Float[Array, "*B D"]) -> Float[Array, "*B O"]:
+        """Noise-free output of a state."""
+
+    @abstractmethod
+    def noise_variance(self) -> Float[Array, " O"]:
+        """Variance of the measurement noise for each output."""
+
+
+class LinearGaussian(AbstractEmission):
+    """y = weight x + offset + noise, noise independent between outputs."""
+
+    weight: Float[Array, "O D"] | AbstractUnwrappable
+    offset: Float[Array, " O"] | AbstractUnwrappable
+    noise: Positive | AbstractUnwrappable
+
+    @classmethod
+    def first_states(cls, outputs: int, states: int, *, noise: ArrayLike = 0.01, learn: bool = False) -> "LinearGaussian":
+        """The outputs are the first states: weight [I 0]. Fixed unless `learn`; the noise is learnt either way."""
+        return cls.selecting(list(range(min(outputs, states))), states, outputs=outputs, noise=noise, learn=learn)
+
+    @classmethod
+    def selecting(
+        cls,
+        indices: list[int],
+        states: int,
+        *,
+        outputs: int | None = None,
+        noise: ArrayLike = 0.01,
+        learn: bool = False,
+    ) -> "LinearGaussian":
+        """Output i is state `indices[i]`."""
+        outputs = len(indices) if outputs is None else outputs
+        weight = jnp.zeros((outputs, states)).at[jnp.arange(len(indices)), jnp.asarray(indices)].set(1.0)
+        offset = jnp.zeros(outputs)
+        noises = Positive.of(jnp.broadcast_to(jnp.asarray(noise, weight.dtype), (outputs,)))
+        if learn:
+            return cls(weight, offset, noises)
+        return cls(paramax.non_trainable(weight), paramax.non_trainable(offset), noises)
+
+    def mean(self, x: Float[Array, "*B D"]) -> Float[Array, "*B O"]:
+        """weight x + offset."""
+        offset = jnp.reshape(val(self.offset), (1,) * (x.ndim - 1) + (-1,))
+        return jnp.matmul(x, val(self.weight).T) + offset
+
+    def noise_variance(self) -> Float[Array, " O"]:
+        """Variance of the measurement noise."""
+        return val(self.noise)
+
+    def expected_log_prob(
+        self,
+        y: Float[Array, "T O"],
+        means: Float[Array, "T D"],
+        covariances: Float[Array, "T D D"],
+        *,
+        where: Bool[Array, "T O"],
+    ) -> Float[Array, ""]:
+        """log N(y | weight m + offset, s^2) - diag(weight S weight') / (2 s^2), summed over the observed entries."""
+        weight = val(self.weight)
+        spread = jnp.einsum("oi,tij,oj->to", weight, covariances, weight)
+        squares = (y - self.mean(means)) ** 2 + spread
+        return masked_sum(expected_log_normal(squares, self.noise_variance()[None, :]), where)

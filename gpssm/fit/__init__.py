@@ -1,0 +1,32 @@
+"""Fitting."""
+
+from gpssm.fit._batches import AbstractBatches, FullBatch, Minibatches, Windows
+from gpssm.fit._fit import Trained, held_out_bound, prepare, train
+from gpssm.fit._history import History
+from gpssm.fit._loop import Snapshot, drive
+from gpssm.fit._optimiser import Rates, adam
+from gpssm.fit._plateau import Plateau
+from gpssm.fit._polish import polish
+from gpssm.fit._progress import Console, Progress, Report, Silent
+
+__all__ = [
+    "AbstractBatches",
+    "Console",
+    "FullBatch",
+    "History",
+    "Minibatches",
+    "Plateau",
+    "Progress",
+    "Rates",
+    "Report",
+    "Silent",
+    "Snapshot",
+    "Trained",
+    "Windows",
+    "adam",
+    "drive",
+    "held_out_bound",
+    "polish",
+    "prepare",
+    "train",
+]

@@ -1,0 +1,93 @@
+"""Which episodes a training step sees. Everything happens inside the compiled step, from its key."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jax import lax
+from jaxtyping import Array, PRNGKeyArray
+
+from gpssm.data import Padded
+
+
+class AbstractBatches(eqx.Module):
+    """A rule for drawing training batches; the weights of a batch make its bound an estimate of the whole one."""
+
+    @abstractmethod
+    def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
+        """A batch with weights."""
+
+    @abstractmethod
+    def is_full(self) -> bool:
+        """Whether each batch holds all the data."""
+
+
+class FullBatch(AbstractBatches):
+    """All episodes in each step. Needs no key; the one given is not used."""
+
+    def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
+        """The data as they are."""
+        return data
+
+    def is_full(self) -> bool:
+        """Yes."""
+        return True
+
+
+class Minibatches(AbstractBatches):
+    """A random subset of the episodes in each step; the bound stays unbiased."""
+
+    size: int = eqx.field(static=True)
+
+    def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
+        """`size` different episodes, each standing for population / size."""
+        population = data.valid.shape[0]
+        size = min(self.size, population)
+        chosen = jr.choice(key, population, (size,), replace=False)
+        batch = jax.tree.map(lambda leaf: leaf[chosen], data)
+        return eqx.tree_at(lambda b: b.weight, batch, batch.weight * (population / size))
+
+    def is_full(self) -> bool:
+        """No."""
+        return False
+
+
+class Windows(AbstractBatches):
+    """Random windows of long records, each treated as an episode of its own: bounded memory, at the price of fresh starts.
+
+    A window's first state has the prior N(0, I) although it continues a record; with windows much longer than the system's memory
+    the effect is small. Weights are the number of steps in all records over the steps in the batch.
+    """
+
+    length: int = eqx.field(static=True)
+    size: int = eqx.field(static=True, default=1)
+
+    def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
+        """`size` windows, uniformly over all positions in all records."""
+        lengths = jnp.sum(data.valid, axis=1)
+        length = min(self.length, data.valid.shape[1])
+        starts = jnp.maximum(lengths - length, 0) + 1
+        ends = jnp.cumsum(starts)
+        position = jr.randint(key, (self.size,), 0, ends[-1])
+        episode = jnp.searchsorted(ends, position, side="right")
+        start = position - (ends - starts)[episode]
+
+        def cut(leaf: Array) -> Array:
+            return jax.vmap(lambda e, s: lax.dynamic_slice_in_dim(leaf[e], s, length, axis=0))(episode, start)
+
+        valid = cut(data.valid)
+        weight = (jnp.sum(lengths) / jnp.sum(valid)).astype(data.weight.dtype)
+        return Padded(
+            y=cut(data.y),
+            u=cut(data.u),
+            observed=cut(data.observed),
+            valid=valid,
+            index=episode.astype(data.index.dtype),
+            weight=data.weight[episode] * weight,
+        )
+
+    def is_full(self) -> bool:
+        """No."""
+        return False

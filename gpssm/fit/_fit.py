@@ -1,0 +1,126 @@
+"""`fit`: train a model on episodes."""
+
+import time
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import PRNGKeyArray
+
+from gpssm._model import GPSSM
+from gpssm._params import cast
+from gpssm._precision import double_precision
+from gpssm._result import FitError, Result
+from gpssm.data import Padded
+from gpssm.fit._batches import AbstractBatches
+from gpssm.fit._history import History
+from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive
+from gpssm.fit._optimiser import adam
+from gpssm.fit._plateau import Plateau
+from gpssm.fit._problem import Freeze, finish
+from gpssm.fit._progress import Progress, Report, Silent
+from gpssm.inference import Explicit, Variational
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model in standardised units, its inference, how training went and how it ended."""
+
+    model: GPSSM
+    inference: Variational
+    history: History
+    result: Result
+
+
+@double_precision
+def train(
+    model: GPSSM,
+    inference: Variational,
+    data: Padded,
+    *,
+    optimiser: optax.GradientTransformation | None = None,
+    steps: int = 2000,
+    batches: AbstractBatches | None = None,
+    freeze: Freeze | None = None,
+    stop: Plateau | None = None,
+    held_out: Padded | None = None,
+    watch_every: int = 200,
+    progress: Progress | None = None,
+    stage: str = "Adam",
+    throw: bool = False,
+    key: PRNGKeyArray,
+) -> Trained:
+    """Maximise the bound by Adam (or any optax optimiser) on padded, standardised episodes.
+
+    Ctrl-C ends training with the last good state. NaN parameters are never returned.
+    """
+    progress = Silent() if progress is None else progress
+    optimiser = adam(steps) if optimiser is None else optimiser
+    loop_key, finish_key, watch_key = jr.split(key, 3)
+    history = History(float(jnp.sum(data.valid)))
+    began, tree, result, rollbacks = time.monotonic(), (model, inference), Result.finished, 0
+    score: float | None = None
+    snapshots = drive(
+        model, inference, data, optimiser=optimiser, steps=steps, batches=batches, freeze=freeze, key=loop_key
+    )
+    try:
+        for snapshot in snapshots:
+            tree = snapshot.tree
+            if snapshot.event is not None:
+                history.events.append(snapshot.event)
+                progress.say(snapshot.event)
+            if snapshot.trace is None:
+                rollbacks += 1
+                if rollbacks > MAX_ROLLBACKS:
+                    result = Result.diverged
+                continue
+            history.append(snapshot.trace)
+            if held_out is not None and (snapshot.step % watch_every == 0 or snapshot.step == steps):
+                score = held_out_bound(*finish(tree, data, key=finish_key), held_out, key=watch_key)
+                history.held_out.append((snapshot.step, score))
+            progress.update(_report(stage, snapshot, history, steps, began, score))
+            if stop is not None and stop.reached(history.bound):
+                result = Result.plateau
+                break
+    except KeyboardInterrupt:
+        result = Result.interrupted
+    history.events.append(f"{stage}: {result.value}")
+    history.seconds = time.monotonic() - began
+    if throw and not result.good:
+        raise FitError(result.value)
+    return Trained(*finish(tree, data, key=finish_key), history, result)
+
+
+def held_out_bound(model: GPSSM, inference: Variational, held_out: Padded, *, key: PRNGKeyArray) -> float:
+    """Bound per time step on episodes that were not trained on, without the KL of q(u), which training has paid."""
+    watching = eqx.tree_at(lambda i: i.inducing, inference, Explicit())
+    return float(_held_out_bound(model, watching, held_out, key))
+
+
+@eqx.filter_jit
+def _held_out_bound(model: GPSSM, inference: Variational, data: Padded, key: PRNGKeyArray):
+    bound, _ = inference.bound(model, data, key=key)
+    return (bound.total() - bound.inducing) / jnp.sum(data.valid)
+
+
+def _report(stage: str, snapshot: Snapshot, history: History, steps: int, began: float, score: float | None) -> Report:
+    assert snapshot.trace is not None
+    recent = history.bound[-50:]
+    return Report(
+        stage=stage,
+        step=snapshot.step,
+        total=steps,
+        bound=float(recent.mean()),
+        process_noise=jax.device_get(snapshot.trace.process_noise)[-1],
+        measurement_noise=jax.device_get(snapshot.trace.measurement_noise)[-1],
+        steps_per_second=snapshot.step / (time.monotonic() - began),
+        held_out=score,
+    )
+
+
+def prepare(model: GPSSM, inference: Variational, dtype: jnp.dtype) -> tuple[GPSSM, Variational]:
+    """One precision and strong types throughout, so that a second call does not compile again."""
+    return cast((model, inference), dtype)

@@ -1,0 +1,55 @@
+"""The record of a fit."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpssm.fit._step import Trace
+
+
+@dataclass
+class History:
+    """Every step's bound per time step, its terms and the noise levels, as arrays; held-out scores where they were taken."""
+
+    num_steps: float
+    """Time steps in the training data, by which bounds are divided."""
+    bound: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    terms: dict[str, np.ndarray] = field(default_factory=dict)
+    process_noise: np.ndarray | None = None
+    measurement_noise: np.ndarray | None = None
+    gradient_norm: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    held_out: list[tuple[int, float]] = field(default_factory=list)
+    """(step, bound per held-out time step)."""
+    events: list[str] = field(default_factory=list)
+    """What went wrong on the way and what was done about it, and how stages ended."""
+    seconds: float = 0.0
+
+    def append(self, trace: Trace) -> None:
+        """Add a run of steps."""
+        self.bound = _join(self.bound, np.asarray(trace.total) / self.num_steps)
+        for name, values in trace.terms.items():
+            self.terms[name] = _join(self.terms.get(name), np.asarray(values) / self.num_steps)
+        self.process_noise = _join(self.process_noise, np.asarray(trace.process_noise))
+        self.measurement_noise = _join(self.measurement_noise, np.asarray(trace.measurement_noise))
+        self.gradient_norm = _join(self.gradient_norm, np.asarray(trace.gradient_norm))
+
+    def then(self, later: "History") -> "History":
+        """This history followed by that of a later stage."""
+        shift = len(self.bound)
+        return History(
+            num_steps=later.num_steps,
+            bound=_join(self.bound, later.bound),
+            terms={name: _join(self.terms.get(name), values) for name, values in later.terms.items()},
+            process_noise=_join(self.process_noise, later.process_noise),
+            measurement_noise=_join(self.measurement_noise, later.measurement_noise),
+            gradient_norm=_join(self.gradient_norm, later.gradient_norm),
+            held_out=self.held_out + [(step + shift, score) for step, score in later.held_out],
+            events=self.events + later.events,
+            seconds=self.seconds + later.seconds,
+        )
+
+
+def _join(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray:
+    if before is None or not before.size:
+        return np.zeros(0) if after is None else after
+    return before if after is None else np.concatenate([before, after])

@@ -1,0 +1,79 @@
+"""What is being maximised: a model and its inference on data, split into trained and held parts."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from gpssm._model import GPSSM
+from gpssm._params import trainable_mask
+from gpssm.data import Padded
+from gpssm.inference import Bound, Paths, Variational
+from gpssm.transition import SparseGP, Transitions
+
+Freeze = Callable[[GPSSM, Variational], PyTree]
+"""Names the parts to hold: `lambda model, inference: (model.emission, inference.recognition)`."""
+Tree = tuple[GPSSM, Variational]
+
+
+class Problem(eqx.Module):
+    """The trained leaves are `split(tree)[0]`; the loss is minus the bound per time step."""
+
+    mask: PyTree = eqx.field(static=True)
+    num_steps: float
+
+    @classmethod
+    def of(cls, tree: Tree, data: Padded, freeze: Freeze | None) -> "Problem":
+        """Decide what is trained. q(u) is held where the inference does not leave it to gradients."""
+        model, inference = tree
+        frozen = [] if freeze is None else [freeze(model, inference)]
+        if isinstance(model.transition, SparseGP) and not inference.inducing.leaves_to_gradients():
+            frozen.append((model.transition.q_mean, model.transition.q_chol))
+        mask = trainable_mask(tree, frozen)
+        if not any(jax.tree.leaves(mask)):
+            raise ValueError("nothing to train: every parameter is frozen")
+        return cls(_Hashable(mask), float(jnp.sum(data.valid)))
+
+    def split(self, tree: Tree) -> tuple[PyTree, PyTree]:
+        """Trained leaves, and the rest."""
+        return eqx.partition(tree, self.mask.value)
+
+    def loss(
+        self, trained: PyTree, held: PyTree, batch: Padded, key: PRNGKeyArray
+    ) -> tuple[Float[Array, ""], tuple[Bound, Transitions]]:
+        """Minus the bound per time step, with the bound and the transitions beside it."""
+        model, inference = eqx.combine(trained, held)
+        bound, transitions = inference.bound(model, batch, key=key)
+        return -bound.total() / self.num_steps, (bound, transitions)
+
+
+class _Hashable:
+    """A tree of booleans as a static field."""
+
+    def __init__(self, value: PyTree):
+        self.value = value
+        self._key = (tuple(jax.tree.leaves(value)), jax.tree.structure(value))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hashable) and self._key == other._key
+
+
+def finish(tree: Tree, data: Padded, *, key: PRNGKeyArray, paths: int = 32) -> Tree:
+    """Store the q(u) that predictions use, from more paths than a training step takes."""
+    model, inference = tree
+    averaged = inference
+    if isinstance(inference.expectation, Paths):
+        averaged = eqx.tree_at(lambda i: i.expectation, inference, Paths(max(paths, inference.expectation.num)))
+    transition = _finish(model, averaged, data, key)
+    return eqx.tree_at(lambda m: m.transition, model, transition), inference
+
+
+@eqx.filter_jit
+def _finish(model: GPSSM, inference: Variational, data: Padded, key: PRNGKeyArray):
+    _, transitions = inference.bound(model, data, key=key)
+    return inference.inducing.finish(model.transition, transitions)

@@ -1,0 +1,18 @@
+"""Inference: the bound, and how its expectations and its q(u) are treated."""
+
+from gpssm.inference._bound import Bound
+from gpssm.inference._expectation import AbstractExpectation, GaussHermite, Paths
+from gpssm.inference._inducing import AbstractInducing, Collapsed, Explicit, NaturalGradient
+from gpssm.inference._variational import Variational
+
+__all__ = [
+    "AbstractExpectation",
+    "AbstractInducing",
+    "Bound",
+    "Collapsed",
+    "Explicit",
+    "GaussHermite",
+    "NaturalGradient",
+    "Paths",
+    "Variational",
+]

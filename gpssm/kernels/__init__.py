@@ -1,0 +1,8 @@
+"""Kernels: all of GPJax's, and what GPJax lacks."""
+
+from gpssm.kernels._arccosine import ArcCosine0
+from gpssm.kernels._evaluate import cross_covariance, diagonal
+from gpssm.kernels._features import PriorDraw, draw_prior
+from gpssm.kernels._manifold import Manifold
+
+__all__ = ["ArcCosine0", "Manifold", "PriorDraw", "cross_covariance", "diagonal", "draw_prior"]

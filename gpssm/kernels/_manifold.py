@@ -1,0 +1,53 @@
+"""The manifold GP kernel: any kernel on the features of a small tanh network."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import jax.numpy as jnp
+import jax.random as jr
+from gpjax.kernels import AbstractKernel
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+class Manifold(AbstractKernel):
+    """k(x, y) = base(h(x), h(y)), h a chain of tanh layers of the given widths.
+
+    Fast evaluation of whole matrices maps each point once and not once per pair: see `cross_covariance`.
+    """
+
+    base: AbstractKernel
+    weights: tuple[Float[Array, "I O"], ...]
+    biases: tuple[Float[Array, " O"], ...]
+    name: ClassVar[str] = "Manifold"
+
+    def __init__(
+        self,
+        base: AbstractKernel,
+        *,
+        inputs: int,
+        widths: Sequence[int] = (3, 2, 3, 2, 3),
+        gain: float = 1.5,
+        key: PRNGKeyArray,
+    ):
+        if not widths:
+            raise ValueError("a manifold kernel needs at least one layer: give widths such as (3, 2, 3)")
+        sizes = (inputs, *widths)
+        keys = jr.split(key, len(widths))
+        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        # A gain above one keeps a deep chain of tanh layers from flattening the signal at the start.
+        self.weights = tuple(
+            gain * jr.normal(k, pair) / jnp.sqrt(float(pair[0])) for k, pair in zip(keys, pairs, strict=True)
+        )
+        self.biases = tuple(jnp.zeros(o) for _, o in pairs)
+        self.base = base
+        AbstractKernel.__init__(self)
+
+    def features(self, x: Float[Array, "*B Q"]) -> Float[Array, "*B R"]:
+        """The point on the learnt manifold."""
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            x = jnp.tanh(jnp.tensordot(x, weight, axes=1) + jnp.reshape(bias, (1,) * (x.ndim - 1) + (-1,)))
+        return x
+
+    def __call__(self, x: Float[Array, " Q"], y: Float[Array, " Q"]) -> Float[Array, ""]:
+        """The kernel of two points."""
+        return self.base(self.features(x), self.features(y))

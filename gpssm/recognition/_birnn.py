@@ -1,0 +1,100 @@
+"""The bi-directional recurrent recognition model."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from gpssm._posterior import GaussMarkov
+from gpssm.data import Padded
+from gpssm.recognition._base import (
+    AbstractRecognition,
+    chols_from,
+    gains_from,
+    mask_padding,
+    num_chol_numbers,
+)
+from gpssm.recognition._cells import GRU, AbstractCell, run_both_ways
+
+
+class Head(eqx.Module):
+    """A linear read-out of hidden states."""
+
+    weight: Float[Array, "H R"]
+    bias: Float[Array, " R"]
+
+    def __call__(self, hidden: Float[Array, "*B H"]) -> Float[Array, "*B R"]:
+        """hidden weight + bias."""
+        return jnp.matmul(hidden, self.weight) + jnp.reshape(self.bias, (1,) * (hidden.ndim - 1) + (-1,))
+
+
+class BiRNN(AbstractRecognition):
+    """Reads an episode forwards and backwards; linear heads give mean, gain and factor of each state.
+
+    The first state comes from the backward network's last output, which has seen the whole episode. Missing outputs are read as zero
+    together with their mask. `skip` adds a linear read-out of the outputs to the means, for outputs that are nearly states.
+    """
+
+    forward: AbstractCell
+    backward: AbstractCell
+    first: Head
+    rest: Head
+    skip: Float[Array, "O D"] | None
+    state_dim: int = eqx.field(static=True)
+    diagonal: bool = eqx.field(static=True)
+    offsets: bool = eqx.field(static=True)
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        outputs: int,
+        inputs: int,
+        state_dim: int,
+        hidden: int = 32,
+        cell: type[AbstractCell] = GRU,
+        skip: Float[Array, "O D"] | None = None,
+        diagonal: bool = False,
+        offsets: bool = True,
+        gain: float = 0.5,
+        scale: float = 0.1,
+        key: PRNGKeyArray,
+    ) -> "BiRNN":
+        """A network whose posterior starts with contractive gains and small factors; `offsets=False` is the paper's own family."""
+        keys = jr.split(key, 4)
+        size = 2 * outputs + inputs
+        chol_bias = jnp.zeros(num_chol_numbers(state_dim, diagonal)).at[:state_dim].set(jnp.log(scale))
+        gain_bias = gain * (jnp.ones(state_dim) if diagonal else jnp.eye(state_dim).ravel())
+        first_bias = jnp.concatenate([jnp.zeros(state_dim), chol_bias])
+        rest_bias = jnp.concatenate([first_bias, gain_bias])
+        return cls(
+            forward=cell.create(size, hidden, key=keys[0]),  # type: ignore[attr-defined]
+            backward=cell.create(size, hidden, key=keys[1]),  # type: ignore[attr-defined]
+            first=Head(0.1 * jr.normal(keys[2], (hidden, first_bias.size)) / hidden**0.5, first_bias),
+            rest=Head(0.1 * jr.normal(keys[3], (2 * hidden, rest_bias.size)) / (2 * hidden) ** 0.5, rest_bias),
+            skip=skip,
+            state_dim=state_dim,
+            diagonal=diagonal,
+            offsets=offsets,
+        )
+
+    def posterior(self, episode: Padded) -> GaussMarkov:
+        """q(X) of one episode."""
+        dims = self.state_dim
+        observed = episode.observed.astype(episode.y.dtype)
+        y = jnp.where(episode.observed, episode.y, 0.0)
+        inputs = jnp.concatenate([y, observed, episode.u], axis=-1)
+        ahead, behind = run_both_ways(self.forward, self.backward, inputs, episode.valid)
+        first = self.first(behind[:1])
+        rest = self.rest(jnp.concatenate([ahead, behind], axis=-1)[1:])
+        numbers = num_chol_numbers(dims, self.diagonal)
+        both = jnp.concatenate([first, rest[:, : dims + numbers]])
+        means, chols = both[:, :dims], chols_from(both[:, dims:], dims, self.diagonal)
+        gains = gains_from(rest[:, dims + numbers :], dims, self.diagonal)
+        gains = jnp.concatenate([jnp.zeros((1, dims, dims), gains.dtype), gains])
+        if self.skip is not None:
+            means = means + y @ self.skip
+        if not self.offsets:
+            means = GaussMarkov.without_offsets(means[0], gains, chols).means
+        return mask_padding(means, gains, chols, episode.valid)
+

@@ -1,0 +1,35 @@
+"""Free states: parameters for each time step of each training episode, without a network."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from gpssm._posterior import GaussMarkov
+from gpssm.data import Padded
+from gpssm.recognition._base import AbstractRecognition, chols_from, mask_padding, numbers_from
+
+
+class FreeStates(AbstractRecognition):
+    """One Gauss-Markov chain for each episode of the training set: the whole family, with no amortisation gap.
+
+    It knows the episodes it was made for and no others. For new episodes use a network, a filter, or new free states.
+    """
+
+    means: Float[Array, "B T D"]
+    gains: Float[Array, "B T D D"]
+    chol_numbers: Float[Array, "B T C"]
+    diagonal: bool = eqx.field(static=True)
+
+    @classmethod
+    def from_posterior(cls, posterior: GaussMarkov, *, diagonal: bool = False) -> "FreeStates":
+        """Start at a batch of posteriors (leading axis: episodes)."""
+        return cls(posterior.means, posterior.gains, numbers_from(posterior.chols, diagonal), diagonal)
+
+    def posterior(self, episode: Padded) -> GaussMarkov:
+        """The chain of the episode with this index."""
+        state_dim = self.means.shape[-1]
+        chols = chols_from(self.chol_numbers[episode.index], state_dim, self.diagonal)
+        gains = self.gains[episode.index]
+        if self.diagonal:
+            gains = gains * jnp.eye(state_dim, dtype=gains.dtype)
+        return mask_padding(self.means[episode.index], gains, chols, episode.valid)

@@ -1,0 +1,18 @@
+"""Transitions: how the state moves."""
+
+from gpssm.transition._base import AbstractDynamics, AbstractFunctionDraw, AbstractTransition, Transitions
+from gpssm.transition._linear import Linear
+from gpssm.transition._mean import AbstractMean, KeepState, LinearMean
+from gpssm.transition._sparse_gp import SparseGP
+
+__all__ = [
+    "AbstractDynamics",
+    "AbstractFunctionDraw",
+    "AbstractMean",
+    "AbstractTransition",
+    "KeepState",
+    "Linear",
+    "LinearMean",
+    "SparseGP",
+    "Transitions",
+]

@@ -1,0 +1,61 @@
+"""Settings and fixtures shared by all tests. They hold for tests only: the library never touches global settings."""
+
+import os
+
+# Before NumPy is imported: a thread pool inside BLAS fights with XLA's on a machine with few cores.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+# Two arrays of different rank that happen to broadcast are nearly always a mistake.
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Before gpssm is imported: every annotated shape and type in the package is checked at run time.
+from jaxtyping import install_import_hook
+
+install_import_hook("gpssm", "beartype.beartype")
+
+import jax.random as jr
+import pytest
+from jaxtyping import PRNGKeyArray
+
+
+@pytest.fixture
+def getkey() -> Callable[..., PRNGKeyArray]:
+    """Random keys from explicit seeds.
+
+    `getkey(7)` is always the same key. `getkey()` gives a new key at every call, and the same sequence of keys in every
+    run of the same test, so that a failure can be repeated.
+    """
+    drawn = 0
+
+    def key(seed: int | None = None) -> PRNGKeyArray:
+        nonlocal drawn
+        if seed is not None:
+            return jr.key(seed)
+        drawn += 1
+        return jr.fold_in(jr.key(20_170_529), drawn)
+
+    return key
+
+
+@pytest.fixture(scope="session")
+def needs_data() -> Path:
+    """The folder of third-party records named by GPSSM_DATA; a test that asks for it is skipped where there is none."""
+    folder = os.environ.get("GPSSM_DATA")
+    if not folder:
+        pytest.skip(
+            "GPSSM_DATA is not set: it names the folder of third-party records, which are not part of the repository"
+        )
+    path = Path(folder)
+    if not path.is_dir():
+        # A wrong path is a mistake in the set-up; skipping would hide it.
+        pytest.fail(
+            f"GPSSM_DATA is {folder!r}, which is not a folder: correct it, or unset it to skip the tests that need data"
+        )
+    return path
