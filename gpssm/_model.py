@@ -1,12 +1,21 @@
 """The Gaussian-process state-space model: an initial state, a transition and an emission."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import jax.random as jr
+import numpy as np
+from gpjax.kernels import RBF, AbstractKernel
+from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
-from gpssm._emission import AbstractEmission
+from gpssm._emission import AbstractEmission, LinearGaussian
 from gpssm._gaussian import LOG_2PI
-from gpssm.transition import AbstractTransition
+from gpssm._guess import latent_guess, principal_directions, spread_points
+from gpssm._params import Positive, cast
+from gpssm._precision import double_precision
+from gpssm.data import Episodes, Scaler
+from gpssm.transition import AbstractMean, AbstractTransition, SparseGP
 
 
 class GPSSM(eqx.Module):
@@ -16,6 +25,61 @@ class GPSSM(eqx.Module):
     emission: AbstractEmission
     state_dim: int = eqx.field(static=True)
 
+    @classmethod
+    @double_precision
+    def from_data(
+        cls,
+        episodes: Episodes,
+        *,
+        state_dim: int,
+        kernel: AbstractKernel | Sequence[AbstractKernel] | None = None,
+        num_inducing: int = 50,
+        process_variance: float = 0.01,
+        noise_variance: float = 0.01,
+        tied_noise: bool = False,
+        whitened: bool = True,
+        mean: AbstractMean | None = None,
+        learn_emission: bool = False,
+        scaler: Scaler | None = None,
+        dtype: DTypeLike = np.float64,
+        key: PRNGKeyArray,
+    ) -> "GPSSM":
+        """A model that starts from the data: outputs are the first states, inducing inputs lie where the system has been.
+
+        One kernel is copied to every state dimension, each copy with parameters of its own; by default an RBF with a length-scale for
+        each state and control. Variances are in units of the scaled outputs.
+        """
+        scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
+        scaled = scaler.apply(episodes)
+        guess = latent_guess(scaled, state_dim)
+        points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(guess, scaled, strict=True)])
+        seed_key, mean_key = jr.split(key)
+        inducing = spread_points(points, num_inducing, seed=int(jr.randint(seed_key, (), 0, 2**31 - 1)))
+        kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel
+        kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel
+        transition = SparseGP.create(
+            kernels,
+            jnp.asarray(inducing),
+            state_dim=state_dim,
+            noise=process_variance,
+            tied_noise=tied_noise,
+            mean=mean,
+            whitened=whitened,
+            key=mean_key,
+        )
+        emission = _first_emission(scaled, state_dim, noise_variance, learn_emission)
+        return cast(cls(transition, emission, state_dim), dtype)
+
     def initial_expected_log_prob(self, mean: Float[Array, " D"], covariance: Float[Array, "D D"]) -> Float[Array, ""]:
         """E log N(x | 0, I) for x ~ N(mean, covariance)."""
         return -0.5 * (self.state_dim * LOG_2PI + jnp.sum(mean**2) + jnp.trace(covariance))
+
+
+def _first_emission(scaled: Episodes, state_dim: int, noise: float, learn: bool) -> LinearGaussian:
+    outputs = scaled.num_outputs
+    if state_dim >= outputs:
+        return LinearGaussian.first_states(outputs, state_dim, noise=noise, learn=learn)
+    directions = principal_directions([episode.y for episode in scaled], state_dim)
+    return LinearGaussian(
+        jnp.linalg.pinv(jnp.asarray(directions)).T, jnp.zeros(outputs), Positive.of(jnp.full(outputs, noise))
+    )

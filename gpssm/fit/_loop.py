@@ -18,10 +18,10 @@ from gpssm._model import GPSSM
 from gpssm._result import Result
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches, FullBatch
-from gpssm.fit._history import History
+from gpssm._history import History, Trace
 from gpssm.fit._plateau import Plateau
 from gpssm.fit._problem import Freeze, Problem, Tree
-from gpssm.fit._step import Trace, TrainState, run_steps
+from gpssm.fit._step import TrainState, run_steps
 from gpssm.inference import Collapsed, Variational
 from gpssm.recognition import FreeStates
 

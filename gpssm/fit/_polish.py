@@ -16,10 +16,9 @@ from gpssm._precision import double_precision
 from gpssm._result import Result
 from gpssm.data import Padded
 from gpssm.fit._fit import Trained
-from gpssm.fit._history import History
+from gpssm._history import History, Trace
 from gpssm.fit._problem import Freeze, Problem, finish
 from gpssm.fit._progress import Progress, Report, Silent
-from gpssm.fit._step import Trace
 from gpssm.inference import Variational
 
 

@@ -10,6 +10,7 @@ import optax
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from gpssm._history import Trace
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches
 from gpssm.fit._problem import Problem, Tree
@@ -22,17 +23,6 @@ class TrainState(eqx.Module):
     optimiser_state: PyTree
     rate_scale: Float[Array, ""]
     """Factor on the learning rate; halved when a run of steps had to be undone."""
-
-
-class Trace(eqx.Module):
-    """What a step reports; stacked over the steps of a run."""
-
-    terms: dict[str, Float[Array, "*S"]]
-    total: Float[Array, "*S"]
-    process_noise: Float[Array, "*S D"]
-    measurement_noise: Float[Array, "*S O"]
-    gradient_norm: Float[Array, "*S"]
-    jitter: Float[Array, "*S"]
 
 
 @eqx.filter_jit

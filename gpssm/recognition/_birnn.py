@@ -3,10 +3,13 @@
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
+from gpssm._params import cast
 from gpssm._posterior import GaussMarkov
-from gpssm.data import Padded
+from gpssm._precision import double_precision
+from gpssm.data import Episodes, Padded
 from gpssm.recognition._base import (
     AbstractRecognition,
     chols_from,
@@ -77,6 +80,36 @@ class BiRNN(AbstractRecognition):
             diagonal=diagonal,
             offsets=offsets,
         )
+
+    @classmethod
+    @double_precision
+    def from_data(
+        cls,
+        episodes: Episodes,
+        *,
+        state_dim: int,
+        hidden: int = 32,
+        cell: type[AbstractCell] = GRU,
+        skip: bool = True,
+        diagonal: bool = False,
+        offsets: bool = True,
+        dtype: DTypeLike = np.float64,
+        key: PRNGKeyArray,
+    ) -> "BiRNN":
+        """A network for these channels. With `skip` the means start at the outputs, which become the first states."""
+        outputs = episodes.num_outputs
+        network = cls.create(
+            outputs=outputs,
+            inputs=episodes.num_inputs,
+            state_dim=state_dim,
+            hidden=hidden,
+            cell=cell,
+            skip=jnp.eye(outputs, state_dim) if skip else None,
+            diagonal=diagonal,
+            offsets=offsets,
+            key=key,
+        )
+        return cast(network, dtype)
 
     def posterior(self, episode: Padded) -> GaussMarkov:
         """q(X) of one episode."""

@@ -2,10 +2,13 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, DTypeLike, Float
 
+from gpssm._guess import latent_guess
 from gpssm._posterior import GaussMarkov
-from gpssm.data import Padded
+from gpssm._precision import double_precision
+from gpssm.data import Episodes, Padded, Scaler
 from gpssm.recognition._base import AbstractRecognition, chols_from, mask_padding, numbers_from
 
 
@@ -24,6 +27,27 @@ class FreeStates(AbstractRecognition):
     def from_posterior(cls, posterior: GaussMarkov, *, diagonal: bool = False) -> "FreeStates":
         """Start at a batch of posteriors (leading axis: episodes)."""
         return cls(posterior.means, posterior.gains, numbers_from(posterior.chols, diagonal), diagonal)
+
+    @classmethod
+    @double_precision
+    def from_data(
+        cls,
+        episodes: Episodes,
+        *,
+        state_dim: int,
+        gain: float = 0.5,
+        scale: float = 0.1,
+        diagonal: bool = False,
+        scaler: Scaler | None = None,
+        dtype: DTypeLike = np.float64,
+    ) -> "FreeStates":
+        """Start at states guessed from the data: the outputs, and linear predictors of what they do next."""
+        scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
+        guess = latent_guess(scaler.apply(episodes), state_dim)
+        length = episodes.max_length
+        means = jnp.asarray(np.stack([np.pad(x, ((0, length - len(x)), (0, 0))) for x in guess]), dtype)
+        eye = jnp.broadcast_to(jnp.eye(state_dim, dtype=dtype), (*means.shape, state_dim))
+        return cls.from_posterior(GaussMarkov(means, gain * eye, scale * eye), diagonal=diagonal)
 
     def posterior(self, episode: Padded) -> GaussMarkov:
         """The chain of the episode with this index."""

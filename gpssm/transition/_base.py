@@ -67,3 +67,17 @@ class AbstractTransition(eqx.Module):
     @abstractmethod
     def noise_variance(self) -> Float[Array, " D"]:
         """Variance of the process noise for each state dimension."""
+
+
+class Conditioned(AbstractTransition):
+    """A transition that has been conditioned already, for uses that query it again and again, such as a control loop."""
+
+    dynamics: AbstractDynamics
+
+    def condition(self) -> AbstractDynamics:
+        """What was computed before."""
+        return self.dynamics
+
+    def noise_variance(self) -> Float[Array, " D"]:
+        """Process noise variance."""
+        return self.dynamics.noise_variance()

@@ -2,9 +2,20 @@
 
 from dataclasses import dataclass, field
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import Array, Float
 
-from gpssm.fit._step import Trace
+
+class Trace(eqx.Module):
+    """What a training step reports; stacked over the steps of a run."""
+
+    terms: dict[str, Float[Array, "*S"]]
+    total: Float[Array, "*S"]
+    process_noise: Float[Array, "*S D"]
+    measurement_noise: Float[Array, "*S O"]
+    gradient_norm: Float[Array, "*S"]
+    jitter: Float[Array, "*S"]
 
 
 @dataclass

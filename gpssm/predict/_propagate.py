@@ -1,0 +1,77 @@
+"""How a state moves when the model runs free."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from gpssm.transition import AbstractDynamics
+
+
+class AbstractPropagation(eqx.Module):
+    """A way to run one trajectory."""
+
+    @abstractmethod
+    def run(
+        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+    ) -> Float[Array, "S D"]:
+        """The states after each control: x[t+1] from x[t] and controls[t]."""
+
+
+class Pathwise(AbstractPropagation):
+    """One function draw for the whole trajectory: what is not known about the function is the same error at each visit."""
+
+    num_features: int = eqx.field(static=True, default=256)
+
+    def run(
+        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+    ) -> Float[Array, "S D"]:
+        """Follow one drawn function, with process noise."""
+        draw_key, noise_key, step_key = jr.split(key, 3)
+        function = dynamics.draw(num_features=self.num_features, key=draw_key)
+        noise = _process_noise(dynamics, controls, start, noise_key)
+        return _scan(lambda x, u, k: function(x, u, key=k), start, controls, noise, step_key)
+
+
+class IndependentSteps(AbstractPropagation):
+    """The function is drawn anew at each step. Cheap, but errors then average out and the bands come out too narrow."""
+
+    def run(
+        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+    ) -> Float[Array, "S D"]:
+        """Draw each step from the marginal of the function there, with process noise."""
+        noise_key, step_key = jr.split(key)
+
+        def step(x: Array, u: Array, k: PRNGKeyArray) -> Array:
+            mean, variance = dynamics.moments(x, u)
+            return mean + jnp.sqrt(variance) * jr.normal(k, mean.shape, mean.dtype)
+
+        return _scan(step, start, controls, _process_noise(dynamics, controls, start, noise_key), step_key)
+
+
+class MeanOnly(AbstractPropagation):
+    """The mean function without any noise: one deterministic trajectory. Needs no key; the one given is not used."""
+
+    def run(
+        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+    ) -> Float[Array, "S D"]:
+        """Follow the mean."""
+        silence = jnp.zeros((controls.shape[0], start.shape[0]), start.dtype)
+        return _scan(lambda x, u, k: dynamics.moments(x, u)[0], start, controls, silence, key)
+
+
+def _process_noise(dynamics: AbstractDynamics, controls: Array, start: Array, key: PRNGKeyArray) -> Array:
+    noise = jr.normal(key, (controls.shape[0], start.shape[0]), start.dtype)
+    return jnp.sqrt(dynamics.noise_variance())[None, :] * noise
+
+
+def _scan(step, start: Array, controls: Array, noise: Array, key: PRNGKeyArray) -> Array:
+    def body(x: Array, now: tuple[Array, Array, PRNGKeyArray]) -> tuple[Array, Array]:
+        u, e, k = now
+        x = step(x, u, k) + e
+        return x, x
+
+    return lax.scan(body, start, (controls, noise, jr.split(key, controls.shape[0])))[1]

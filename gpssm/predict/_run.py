@@ -1,0 +1,108 @@
+"""The compiled parts of prediction."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jax import lax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from gpssm._model import GPSSM
+from gpssm._posterior import GaussMarkov
+from gpssm.data import Padded
+from gpssm.predict._estimators import AbstractEstimator, run_filter, run_smoother
+from gpssm.predict._propagate import AbstractPropagation
+from gpssm.recognition import AbstractRecognition
+
+BATCH = 256
+"""Trajectories that are run side by side; more are worked through in turn, so that memory stays bounded."""
+
+
+@eqx.filter_jit
+def trajectories(
+    model: GPSSM,
+    mean: Float[Array, " D"],
+    chol: Float[Array, "D D"],
+    controls: Float[Array, "S P"],
+    propagation: AbstractPropagation,
+    num_samples: int,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "K S+1 D"], Float[Array, "K S+1 O"]]:
+    """Sampled states from N(mean, chol chol') on, the first one included, and their noise-free outputs."""
+    dynamics = model.transition.condition()
+
+    def one(sample_key: PRNGKeyArray) -> Array:
+        start_key, run_key = jr.split(sample_key)
+        start = mean + chol @ jr.normal(start_key, mean.shape, mean.dtype)
+        return jnp.concatenate([start[None], propagation.run(dynamics, start, controls, key=run_key)])
+
+    states = lax.map(one, jr.split(key, num_samples), batch_size=min(BATCH, num_samples))
+    return states, model.emission.mean(states)
+
+
+@eqx.filter_jit
+def ahead(
+    model: GPSSM,
+    means: Float[Array, "T D"],
+    chols: Float[Array, "T D D"],
+    controls: Float[Array, "T H P"],
+    propagation: AbstractPropagation,
+    num_samples: int,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "K T D"], Float[Array, "K T O"]]:
+    """The state at the end of each row of controls, started from each row's own state; one function draw serves all rows."""
+    dynamics = model.transition.condition()
+
+    def one(sample_key: PRNGKeyArray) -> Array:
+        start_key, run_key = jr.split(sample_key)
+        noise = jr.normal(start_key, means.shape, means.dtype)
+        starts = means + jnp.einsum("tij,tj->ti", chols, noise)
+        return jax.vmap(lambda x, u: propagation.run(dynamics, x, u, key=run_key)[-1])(starts, controls)
+
+    states = lax.map(one, jr.split(key, num_samples), batch_size=min(8, num_samples))
+    return states, model.emission.mean(states)
+
+
+@eqx.filter_jit
+def recognise(recognition: AbstractRecognition, episode: Padded) -> GaussMarkov:
+    """q(X) of one episode."""
+    return recognition.posterior(episode)
+
+
+@eqx.filter_jit
+def marginals(posterior: GaussMarkov) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
+    """Means and factors."""
+    return posterior.marginals()
+
+
+@eqx.filter_jit
+def filtered(
+    estimator: AbstractEstimator,
+    model: GPSSM,
+    y: Float[Array, "T O"],
+    u: Float[Array, "T P"],
+    observed: Bool[Array, "T O"],
+    key: PRNGKeyArray,
+):
+    """Run a filter over one record."""
+    return run_filter(estimator, model, y, u, observed, key=key)
+
+
+@eqx.filter_jit
+def smoothed(model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]):
+    """Run the extended Kalman smoother over one record."""
+    return run_smoother(model, y, u, observed)
+
+
+@eqx.filter_jit
+def output_moments(
+    model: GPSSM, means: Float[Array, "T D"], chols: Float[Array, "T D D"]
+) -> tuple[Float[Array, "T O"], Float[Array, "T O"]]:
+    """Mean and standard deviation of the noise-free outputs of Gaussian states to first order (exact for a linear emission)."""
+    emit = model.emission.mean
+
+    def spread(mean: Array, chol: Array) -> Array:
+        pushed = jax.vmap(lambda column: jax.jvp(emit, (mean,), (column,))[1], in_axes=1)(chol)
+        return jnp.sqrt(jnp.sum(pushed**2, axis=0))
+
+    return emit(means), jax.vmap(spread)(means, chols)
