@@ -43,7 +43,9 @@ class LinearGaussian(AbstractEmission):
     noise: Positive | AbstractUnwrappable
 
     @classmethod
-    def first_states(cls, outputs: int, states: int, *, noise: ArrayLike = 0.01, learn: bool = False) -> "LinearGaussian":
+    def first_states(
+        cls, outputs: int, states: int, *, noise: ArrayLike = 0.01, learn: bool = False
+    ) -> "LinearGaussian":
         """The outputs are the first states: weight [I 0]. Fixed unless `learn`; the noise is learnt either way."""
         return cls.selecting(list(range(min(outputs, states))), states, outputs=outputs, noise=noise, learn=learn)
 

@@ -14,7 +14,7 @@ from gpssm.data import Episode, Episodes
 RIDGE = 1e-3
 
 
-def latent_guess(episodes: Episodes, state_dim: int, *, window: int | None = None) -> list[Float[np.ndarray, "T D"]]:
+def latent_guess(episodes: Episodes, state_dim: int, *, window: int | None = None) -> list[Float[np.ndarray, "_ D"]]:
     """A state trajectory for each (standardised) episode: outputs first, then hidden directions of unit variance.
 
     With fewer states than outputs, the principal components of the outputs.
@@ -33,7 +33,7 @@ def latent_guess(episodes: Episodes, state_dim: int, *, window: int | None = Non
     return [np.concatenate([y, h], axis=1) for y, h in zip(outputs, extra, strict=True)]
 
 
-def principal_directions(outputs: list[Float[np.ndarray, "T O"]], count: int) -> Float[np.ndarray, "O D"]:
+def principal_directions(outputs: list[Float[np.ndarray, "_ O"]], count: int) -> Float[np.ndarray, "O D"]:
     """Directions of largest variance, scaled so that the components have unit variance."""
     _, singular, directions = np.linalg.svd(np.concatenate(outputs), full_matrices=False)
     scale = singular[:count] / np.sqrt(sum(len(y) for y in outputs))
@@ -52,7 +52,7 @@ def interpolated(episode: Episode) -> Float[np.ndarray, "T O"]:
 
 def _hidden_directions(
     outputs: list[np.ndarray], inputs: list[np.ndarray], count: int, window: int
-) -> list[Float[np.ndarray, "T H"]]:
+) -> list[Float[np.ndarray, "_ H"]]:
     past, future, future_inputs, present = (
         np.concatenate(parts)
         for parts in zip(*(_windows(y, u, window) for y, u in zip(outputs, inputs, strict=True)), strict=True)
@@ -65,7 +65,9 @@ def _hidden_directions(
     score = left[:, :rank] * np.sqrt(len(left))
     if rank < count or singular[0] < 1e-8:
         padding = np.random.default_rng(0).standard_normal((len(score), count))
-        score = np.where(np.arange(count) < (rank if singular[0] >= 1e-8 else 0), np.pad(score, ((0, 0), (0, count - rank))), padding)
+        score = np.where(
+            np.arange(count) < (rank if singular[0] >= 1e-8 else 0), np.pad(score, ((0, 0), (0, count - rank))), padding
+        )
     by_past, by_future = _ridge(past, score), _ridge(np.concatenate([present, future, future_inputs], axis=1), score)
     guesses = [_apply(y, u, window, by_past, by_future) for y, u in zip(outputs, inputs, strict=True)]
     scale = np.maximum(np.concatenate(guesses).std(axis=0), 1e-6)

@@ -50,7 +50,7 @@ class History:
         return History(
             num_steps=later.num_steps,
             bound=_join(self.bound, later.bound),
-            terms={name: _join(self.terms.get(name), values) for name, values in later.terms.items()},
+            terms={name: _join(self.terms.get(name), later.terms.get(name)) for name in {**self.terms, **later.terms}},
             process_noise=_join(self.process_noise, later.process_noise),
             measurement_noise=_join(self.measurement_noise, later.measurement_noise),
             gradient_norm=_join(self.gradient_norm, later.gradient_norm),

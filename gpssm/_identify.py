@@ -92,6 +92,7 @@ def refine(
     episodes: Episodes,
     *,
     iterations: int = 150,
+    network_steps: int = 400,
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None = None,
@@ -99,14 +100,17 @@ def refine(
 ) -> FitResult:
     """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network follow.
 
-    This closes the gap that amortisation leaves. Same episodes as in the fit; the gain is in the history's events.
+    This closes the gap that amortisation leaves. Same episodes as in the fit; the gain is in the history's events. With
+    `network_steps=0` the network is dropped, and filters read the states of new records.
     """
     scaler = fitted.identified.scaler
     model, inference = fitted.identified.model, fitted.inference
     data = scaler.apply(episodes).padded(dtype=model.emission.noise_variance().dtype)
     polish_key, follow_key = jr.split(key)
     free = Variational(
-        FreeStates.from_posterior(_posterior(inference, data)), Collapsed(), expectation or default_rule(model.state_dim)
+        FreeStates.from_posterior(_posterior(inference, data)),
+        Collapsed(),
+        expectation or default_rule(model.state_dim),
     )
     polished = polish(
         *prepare(model, free, data.y.dtype),
@@ -117,9 +121,9 @@ def refine(
         key=polish_key,
     )
     history = fitted.history.then(polished.history)
-    network = inference.recognition
-    if isinstance(network, BiRNN):
-        network = _follow(polished.model, network, data, progress, follow_key)
+    network = None
+    if isinstance(inference.recognition, BiRNN) and network_steps > 0:
+        network = _follow(polished.model, inference.recognition, data, network_steps, progress, follow_key)
     identified = _identified(polished.model, network, episodes, scaler, history)
     return FitResult(identified, polished.inference, history, polished.result)
 
@@ -172,9 +176,10 @@ def default_rule(state_dim: int) -> AbstractExpectation:
     return GaussHermite(points[state_dim]) if state_dim in points else Paths(16, antithetic=True)
 
 
-def _follow(model: GPSSM, network: BiRNN, data: Padded, progress: Progress | None, key: PRNGKeyArray) -> BiRNN:
+def _follow(
+    model: GPSSM, network: BiRNN, data: Padded, steps: int, progress: Progress | None, key: PRNGKeyArray
+) -> BiRNN:
     """Train the network alone, so that it reads states as the polished model means them."""
-    steps = 400
     trained = train(
         *prepare(model, Variational(network, Explicit(), Paths(1)), data.y.dtype),
         data,

@@ -97,7 +97,7 @@ def small_cholesky(matrix: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
         column = matrix[..., :, j]
         for done in columns:
             column = column - done * done[..., j : j + 1]
-        keep = jnp.arange(size) >= j
+        keep = jnp.broadcast_to(jnp.arange(size) >= j, column.shape)
         pivot = jnp.sqrt(column[..., j : j + 1])
         columns.append(jnp.where(keep, column / pivot, jnp.zeros_like(column)))
     return jnp.stack(columns, axis=-1)

@@ -46,7 +46,7 @@ class LowerTriangular(AbstractUnwrappable):
 def _lower_with_diagonal(matrix: Array, transform: Any) -> Array:
     eye = jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
     diagonal = transform(jnp.diagonal(matrix, axis1=-2, axis2=-1))
-    return jnp.tril(matrix, -1) + diagonal[..., :, None] * eye
+    return jnp.tril(matrix, -1) + diagonal[..., :, None] * jnp.broadcast_to(eye, matrix.shape)
 
 
 def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:

@@ -31,9 +31,9 @@ class GaussMarkov(AbstractStatePosterior):
     posterior of a linear-Gaussian model. The first gain is not used.
     """
 
-    means: Float[Array, "T D"]
-    gains: Float[Array, "T D D"]
-    chols: Float[Array, "T D D"]
+    means: Float[Array, "*B T D"]
+    gains: Float[Array, "*B T D D"]
+    chols: Float[Array, "*B T D D"]
 
     @classmethod
     def without_offsets(
@@ -67,11 +67,11 @@ class GaussMarkov(AbstractStatePosterior):
     def trajectories(self, noise: Float[Array, "K T D"]) -> Float[Array, "K T D"]:
         """The trajectories that standard normal noise is turned into."""
         steps = matvec(jnp.broadcast_to(self.chols, (noise.shape[0], *self.chols.shape)), noise)
-        return self.means + jax.vmap(affine_chain, in_axes=(None, 0))(self.gains, steps)
+        return self.means[None] + jax.vmap(affine_chain, in_axes=(None, 0))(self.gains, steps)
 
     def next_given(self, x: Float[Array, "K T D"]) -> tuple[Float[Array, "K S D"], Float[Array, "S D"]]:
         """Mean of x[t+1] given x[t] for t = 0..T-2, and its variance (which does not depend on x[t])."""
-        deviation = (x - self.means)[:, :-1]
+        deviation = (x - self.means[None])[:, :-1]
         gains = jnp.broadcast_to(self.gains[1:], (x.shape[0], *self.gains[1:].shape))
         spread = jnp.sum(self.chols[1:] ** 2, axis=-1)
-        return self.means[1:] + matvec(gains, deviation), spread
+        return self.means[None, 1:] + matvec(gains, deviation), spread

@@ -13,9 +13,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm.control._cost import saturating_cost
 from gpssm.control._dynamics_model import DynamicsModel, fit_dynamics
+from gpssm.control._gp import ConditionedGP
 from gpssm.control._moments import Gaussian
 from gpssm.control._optimise import improve_policy
-from gpssm.control._plan import initial_state
+from gpssm.control._plan import initial_state, loss_and_gradient
 from gpssm.control._policy import Controller, RBFPolicy
 from gpssm.control._task import Task
 from gpssm.systems import step
@@ -69,7 +70,7 @@ def _next_trial(task: Task, trials: Sequence[Trial], key: PRNGKeyArray) -> Trial
     starts = [] if last.policy is None else [last.policy]
     if not last.solved(task):
         # The expected cost has many poor local minima; a warm start alone would stay in the first one found.
-        starts += [_random_policy(task, jr.fold_in(key, 1 + i)) for i in range(task.num_fresh_starts)]
+        starts += _fresh_starts(task, model.gp, noise_variance, key=jr.fold_in(key, 1))
     found = [
         improve_policy(task, start, model.gp, noise_variance, max_iterations=task.max_iterations) for start in starts
     ]
@@ -84,6 +85,16 @@ def _fit(task: Task, trials: Sequence[Trial]) -> DynamicsModel:
         inputs.append(np.concatenate([seen, trial.actions], axis=1)[:-1])
         changes.append(np.diff(trial.outputs, axis=0))
     return fit_dynamics(np.concatenate(inputs), np.concatenate(changes), num_points=task.num_points)
+
+
+def _fresh_starts(
+    task: Task, gp: ConditionedGP, noise_variance: Float[Array, " D"], *, key: PRNGKeyArray
+) -> list[RBFPolicy]:
+    """The most promising of many random policies; most of them never come near the target and have no slope."""
+    candidates = [_random_policy(task, jr.fold_in(key, i)) for i in range(task.num_candidates)]
+    costs = [float(loss_and_gradient(task, policy, gp, noise_variance)[0]) for policy in candidates]
+    order = np.argsort(np.nan_to_num(costs, nan=np.inf), kind="stable")
+    return [candidates[i] for i in order[: task.num_fresh_starts]]
 
 
 def _random_policy(task: Task, key: PRNGKeyArray) -> RBFPolicy:

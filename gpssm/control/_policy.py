@@ -36,12 +36,12 @@ class RBFPolicy(eqx.Module):
         log_lengthscales: Float[Array, " D"],
         key: PRNGKeyArray,
     ) -> "RBFPolicy":
-        """Centres drawn from a Gaussian over the policy's inputs, with small random targets."""
+        """Centres drawn from a Gaussian over the policy's inputs; targets that use the whole range of actions."""
         key_centres, key_targets = jr.split(key)
         noise = jr.normal(key_centres, (num_centres, len(around.mean)), around.mean.dtype)
         return cls(
             centres=around.mean[None, :] + noise @ jnp.linalg.cholesky(around.cov).T,
-            targets=0.1 * jr.normal(key_targets, (num_centres, num_actions), around.mean.dtype),
+            targets=jr.normal(key_targets, (num_centres, num_actions), around.mean.dtype),
             log_lengthscales=jnp.tile(log_lengthscales[None, :], (num_actions, 1)),
         )
 

@@ -33,7 +33,8 @@ class Task:
     solved_distance: float
     solved_steps: int = 10
     num_points: int = 120
-    num_fresh_starts: int = 3
+    num_candidates: int = 40
+    num_fresh_starts: int = 3  # of the candidates, how many are optimised
     max_iterations: int = 150
 
     def features(self, state: Float[Array, " D"]) -> Float[Array, " F"]:
@@ -85,5 +86,13 @@ def double_pendulum_swing_up() -> Task:
 def quick_version(task: Task) -> Task:
     """The same task with few short trials and hardly any optimisation: it runs in seconds and solves nothing."""
     return replace(
-        task, steps=8, num_trials=3, num_centres=5, solved_steps=2, num_points=16, num_fresh_starts=1, max_iterations=2
+        task,
+        steps=8,
+        num_trials=3,
+        num_centres=5,
+        solved_steps=2,
+        num_points=16,
+        num_candidates=2,
+        num_fresh_starts=1,
+        max_iterations=2,
     )

@@ -1,8 +1,8 @@
 """Fitting."""
 
+from gpssm._history import History
 from gpssm.fit._batches import AbstractBatches, FullBatch, Minibatches, Windows
 from gpssm.fit._fit import Trained, held_out_bound, prepare, train
-from gpssm._history import History
 from gpssm.fit._loop import Snapshot, drive
 from gpssm.fit._optimiser import Rates, adam
 from gpssm.fit._plateau import Plateau

@@ -10,13 +10,13 @@ import jax.random as jr
 import optax
 from jaxtyping import PRNGKeyArray
 
+from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
 from gpssm._precision import double_precision
 from gpssm._result import FitError, Result
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches
-from gpssm._history import History
 from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive
 from gpssm.fit._optimiser import adam
 from gpssm.fit._plateau import Plateau

@@ -1,7 +1,6 @@
 """Training by stochastic gradients: a loop that the caller may drive, and `fit`, which drives it to the end."""
 
 import logging
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,13 +12,11 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
+from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
-from gpssm._result import Result
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches, FullBatch
-from gpssm._history import History, Trace
-from gpssm.fit._plateau import Plateau
 from gpssm.fit._problem import Freeze, Problem, Tree
 from gpssm.fit._step import TrainState, run_steps
 from gpssm.inference import Collapsed, Variational

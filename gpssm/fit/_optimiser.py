@@ -1,5 +1,6 @@
 """Adam with a learning rate for each group of parameters."""
 
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -27,11 +28,18 @@ class Rates(NamedTuple):
         return cls(*[rate] * len(cls._fields))
 
 
-def adam(steps: int, rates: Rates | None = None, *, final: float = 0.05, clip: float = 10.0) -> optax.GradientTransformation:
-    """Adam with cosine decay to the fraction `final`, and gradients clipped at the global norm `clip` (of the bound per step)."""
+@cache
+def adam(
+    steps: int, rates: Rates | None = None, *, final: float = 0.05, clip: float = 10.0
+) -> optax.GradientTransformation:
+    """Adam with cosine decay to the fraction `final`, and gradients clipped at the global norm `clip` (of the bound per step).
+
+    The same settings give the same object, so that a second fit with data of the same shape finds its compiled step.
+    """
     rates = Rates() if rates is None else rates
     groups = {
-        name: optax.adam(optax.cosine_decay_schedule(rate, max(steps, 1), final)) for name, rate in rates._asdict().items()
+        name: optax.adam(optax.cosine_decay_schedule(rate, max(steps, 1), final))
+        for name, rate in rates._asdict().items()
     }
     return optax.chain(optax.clip_by_global_norm(clip), optax.partition(groups, _group_labels))
 

@@ -11,16 +11,15 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PRNGKeyArray
 from scipy.optimize import OptimizeResult, minimize
 
+from gpssm._history import History, Trace
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
 from gpssm._result import Result
 from gpssm.data import Padded
 from gpssm.fit._fit import Trained
-from gpssm._history import History, Trace
 from gpssm.fit._problem import Freeze, Problem, finish
 from gpssm.fit._progress import Progress, Report, Silent
 from gpssm.inference import Variational
-
 
 
 @double_precision
@@ -82,7 +81,12 @@ def polish(
     try:
         options = {"maxiter": iterations, "maxfun": 4 * iterations, "maxcor": memory, "ftol": tolerance, "gtol": 1e-7}
         outcome = minimize(
-            objective, np.asarray(start, dtype=float), jac=True, method="L-BFGS-B", callback=after_iteration, options=options
+            objective,
+            np.asarray(start, dtype=float),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_iteration,
+            options=options,
         )
         result = Result.converged if outcome.success else Result.finished
     except KeyboardInterrupt:
@@ -90,7 +94,9 @@ def polish(
     if not np.isfinite(best_loss):
         result = Result.diverged
     gain = -best_loss - (history.bound[0] if len(history.bound) else -best_loss)
-    history.events.append(f"{stage}: {result.value}; {len(history.bound)} iterations raised the bound by {gain:.4f} a step")
+    history.events.append(
+        f"{stage}: {result.value}; {len(history.bound)} iterations raised the bound by {gain:.4f} a step"
+    )
     history.seconds = time.monotonic() - began
     tree = eqx.combine(unravel(jnp.asarray(best, start.dtype)), held)
     return Trained(*finish(tree, data, key=finish_key), history, result)

@@ -3,7 +3,7 @@
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, runtime_checkable
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Report:
         return "  ".join(parts)
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Anything that wants to hear how a fit goes."""
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree
 
 from gpssm._history import Trace
 from gpssm.data import Padded
@@ -32,7 +32,7 @@ def run_steps(
     batches: AbstractBatches,
     data: Padded,
     state: TrainState,
-    keys: PRNGKeyArray,
+    keys: Key[Array, " S"],
 ) -> tuple[TrainState, Trace, Bool[Array, ""]]:
     """One step for each key. Also says whether all bounds and parameters stayed finite."""
     arrays, static = eqx.partition(state, eqx.is_array)

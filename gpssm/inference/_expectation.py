@@ -68,4 +68,4 @@ class GaussHermite(AbstractExpectation):
         count = len(mass)
         noise = jnp.broadcast_to(jnp.asarray(grid, dtype)[:, None, :], (count, *posterior.means.shape))
         deviations = matvec(jnp.broadcast_to(chols, (count, *chols.shape)), noise)
-        return posterior.means + deviations, jnp.asarray(mass, dtype)
+        return posterior.means[None] + deviations, jnp.asarray(mass, dtype)

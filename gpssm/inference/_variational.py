@@ -80,9 +80,9 @@ def _as_one_table(transitions: Transitions) -> Transitions:
     """Episodes, paths and steps become rows."""
     rows = transitions.weights.size
     return Transitions(
-        states=transitions.states.reshape(rows, -1),
+        states=transitions.states.reshape(rows, transitions.states.shape[-1]),
         controls=transitions.controls.reshape(rows, transitions.controls.shape[-1]),
-        next_means=transitions.next_means.reshape(rows, -1),
-        next_variances=transitions.next_variances.reshape(rows, -1),
+        next_means=transitions.next_means.reshape(rows, transitions.next_means.shape[-1]),
+        next_variances=transitions.next_variances.reshape(rows, transitions.next_variances.shape[-1]),
         weights=transitions.weights.reshape(rows),
     )

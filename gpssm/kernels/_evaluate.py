@@ -4,34 +4,73 @@ from functools import reduce
 
 import jax
 import jax.numpy as jnp
-from gpjax.kernels import AbstractKernel, ProductKernel, SumKernel
+from gpjax.kernels import RBF, AbstractKernel, Matern12, Matern32, Matern52, ProductKernel, SumKernel
 from gpjax.kernels.stationary import StationaryKernel
 from jaxtyping import Array, Float
 
 from gpssm._params import val
 from gpssm.kernels._manifold import Manifold
 
+_FLOOR = 1e-36
+"""Squared distances below this count as zero, with zero gradient, so that roots of them have one."""
 
-def cross_covariance(
-    kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]
-) -> Float[Array, "N M"]:
-    """k(x_n, y_m). Sums, products and manifolds are taken apart first, so that no part is evaluated once per pair and layer."""
+
+def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
+    """k(x_n, y_m).
+
+    Sums, products and manifolds are taken apart first, so that no part is evaluated once per pair and layer; the common stationary
+    kernels are computed from one matrix of squared distances. Any other kernel is evaluated as GPJax does.
+    """
     match kernel:
         case SumKernel():
-            return sum(cross_covariance(part, x, y) for part in kernel.kernels)  # type: ignore[return-value]
+            return reduce(jnp.add, (cross_covariance(part, x, y) for part in kernel.kernels))
         case ProductKernel():
             return reduce(jnp.multiply, (cross_covariance(part, x, y) for part in kernel.kernels))
         case Manifold():
             return cross_covariance(kernel.base, kernel.features(x), kernel.features(y))
+        case RBF() | Matern12() | Matern32() | Matern52():
+            return _stationary(kernel, x, y)
         case _:
             return kernel.cross_covariance(x, y)
+
+
+def _stationary(kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
+    lengthscale, variance = val(kernel.lengthscale), jnp.squeeze(val(kernel.variance))
+    scale = jnp.broadcast_to(lengthscale, kernel.slice_input(x).shape[-1:])[None, :]
+    squares = squared_distances(kernel.slice_input(x) / scale, kernel.slice_input(y) / scale)
+    if isinstance(kernel, RBF):
+        return variance * jnp.exp(-0.5 * squares)
+    distance = jnp.sqrt(jnp.maximum(squares, _FLOOR))
+    match kernel:
+        case Matern12():
+            return variance * jnp.exp(-distance)
+        case Matern32():
+            scaled = 3.0**0.5 * distance
+            return variance * (1.0 + scaled) * jnp.exp(-scaled)
+        case _:
+            scaled = 5.0**0.5 * distance
+            return variance * (1.0 + scaled + scaled**2 / 3.0) * jnp.exp(-scaled)
+
+
+@jax.custom_jvp
+def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
+    """|x_n - y_m|^2 from differences, which keeps all digits of small distances; the derivative is made of matrix products."""
+    columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
+    return sum((column**2 for column in columns), jnp.zeros((x.shape[0], y.shape[0]), x.dtype))
+
+
+@squared_distances.defjvp
+def _squared_distances_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    (x, y), (dx, dy) = primals, tangents
+    own = jnp.sum(x * dx, axis=1)[:, None] + jnp.sum(y * dy, axis=1)[None, :]
+    return squared_distances(x, y), 2.0 * (own - dx @ y.T - x @ dy.T)
 
 
 def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
     """k(x_n, x_n)."""
     match kernel:
         case SumKernel():
-            return sum(diagonal(part, x) for part in kernel.kernels)  # type: ignore[return-value]
+            return reduce(jnp.add, (diagonal(part, x) for part in kernel.kernels))
         case ProductKernel():
             return reduce(jnp.multiply, (diagonal(part, x) for part in kernel.kernels))
         case Manifold():

@@ -18,8 +18,8 @@ class PriorDraw(eqx.Module):
     """A function g with E[g(x) g(y)] = k(x, y) over draws; evaluating it costs one product with its features."""
 
     kernels: tuple[AbstractKernel, ...]
-    directions: tuple[Float[Array, "F Q"], ...]
-    weights: tuple[Float[Array, " G"], ...]
+    directions: tuple[Float[Array, "_ _"], ...]
+    weights: tuple[Float[Array, " _"], ...]
 
     def __call__(self, x: Float[Array, " Q"]) -> Float[Array, ""]:
         """The drawn function at one point."""

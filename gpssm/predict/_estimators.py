@@ -5,6 +5,7 @@ The first transition is therefore the identity without noise. A missing output i
 """
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import cuthbert
@@ -70,7 +71,14 @@ class EKF(AbstractEstimator):
 
 
 class UKF(AbstractEstimator):
-    """Unscented Kalman filter: statistical linearisation of the transition over sigma points."""
+    """Unscented Kalman filter: statistical linearisation of the transition over sigma points.
+
+    The default points all have positive weights (the cubature rule), which keeps covariances positive from a vague start on.
+    """
+
+    alpha: float = eqx.field(static=True, default=1.0)
+    beta: float = eqx.field(static=True, default=0.0)
+    kappa: float = eqx.field(static=True, default=0.0)
 
     def build(self, model: GPSSM) -> cuthbert.Filter:
         """Each step hands cuthbert the affine model that matches the moments over the sigma points."""
@@ -84,7 +92,7 @@ class UKF(AbstractEstimator):
                 lambda x: _next_moments(dynamics, x, inputs)[1] ** 2,
                 state.mean,
                 covariance,
-                unscented.weights(state.mean.shape[0]),
+                unscented.weights(state.mean.shape[0], self.alpha, self.beta, self.kappa),
             )
             chol = small_cholesky(noise + 1e-12 * eye)
             return lambda x: (gain @ x + offset, chol), state.mean
@@ -136,6 +144,7 @@ def _systematic_resampling(key: PRNGKeyArray, logits: Array, positions: Any, n: 
     """Systematic resampling as traced code: cuthbert's own calls back to the host, where this thread's precision is not set."""
     grid = (jr.uniform(key, (), logits.dtype) + jnp.arange(n)) / n
     chosen = jnp.clip(jnp.searchsorted(jnp.cumsum(jax.nn.softmax(logits)), grid), 0, logits.shape[0] - 1)
+    chosen = chosen.astype(jnp.arange(n).dtype)
     return chosen, jnp.zeros_like(logits), jax.tree.map(lambda leaf: leaf[chosen], positions)
 
 
@@ -158,6 +167,11 @@ def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Any) 
     )
 
 
+def cuthbert_promotion() -> AbstractContextManager:
+    """cuthbert broadcasts arrays of different rank where there is one output; a caller may have forbidden that for his own code."""
+    return jax.numpy_rank_promotion("allow")
+
+
 def run_filter(
     estimator: AbstractEstimator,
     model: GPSSM,
@@ -170,7 +184,8 @@ def run_filter(
     """Means, factors and the log-evidence of a whole record."""
     built = estimator.build(model)
     start_key, run_key = jr.split(key)
-    states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare(key=start_key), key=run_key)
+    with cuthbert_promotion():
+        states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare(key=start_key), key=run_key)
     means, chols = jax.vmap(estimator.moments)(jax.tree.map(lambda leaf: leaf[1:], states))
     return means, chols, states.log_normalizing_constant[-1]
 
@@ -181,9 +196,11 @@ def run_smoother(
     """Extended Kalman filter, then the backward pass of Rauch, Tung and Striebel."""
     dynamics = model.transition.condition()
     built = EKF().build(model)
-    states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare())
+    with cuthbert_promotion():
+        states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare())
     smoother = moments.build_smoother(lambda s, inputs: (lambda x: _next_moments(dynamics, x, inputs), s.mean))
     # The state before the first, noise-free transition is left out: nothing can be learnt from going back to it.
     later = jax.tree.map(lambda leaf: leaf[1:], states)
-    smoothed = cuthbert.smoother(smoother, later)
+    with cuthbert_promotion():
+        smoothed = cuthbert.smoother(smoother, later)
     return smoothed.mean, smoothed.chol_cov, states.log_normalizing_constant[-1]

@@ -2,21 +2,24 @@
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
-from gpssm.data import DataError, Episode, Episodes, Scaler
+from gpssm.data import DataError, Episode, Scaler
+from gpssm.data._errors import Numbers
+from gpssm.data._padded import pad
 from gpssm.predict import _run
 from gpssm.predict._estimators import UKF, AbstractEstimator
 from gpssm.predict._online import OnlineFilter
 from gpssm.predict._propagate import AbstractPropagation, MeanOnly, Pathwise
-from gpssm.predict._start import AbstractStart, Filtered, Recognised
 from gpssm.predict._rollout import Rollout, States
+from gpssm.predict._start import AbstractStart, Filtered, Recognised
 from gpssm.recognition import AbstractRecognition
 
 Start = tuple[Float[Array, " D"], Float[Array, "D D"]]
@@ -73,7 +76,10 @@ class Identified:
         The start is read off those samples by a filter on the learnt model, or as `start` says. The result begins at step `n_init`.
         """
         if not 1 <= n_init < len(episode):
-            raise DataError(f"n_init={n_init}: need at least 1 and fewer than the {len(episode)} samples of '{episode.name}'")
+            raise DataError(
+                f"n_init={n_init}: need at least 1 and fewer than the {len(episode)} samples of '{episode.name}'"
+            )
+        self._check_channels(episode)
         start_key, run_key = jr.split(key)
         state = self._start(episode.head(n_init), start or Filtered(), start_key)
         controls = self._controls(episode.u[n_init - 1 : -1])
@@ -84,7 +90,7 @@ class Identified:
         self,
         episode: Episode,
         *,
-        inputs: ArrayLike | None = None,
+        inputs: Numbers | None = None,
         steps: int | None = None,
         num_samples: int = 200,
         propagation: AbstractPropagation | None = None,
@@ -104,10 +110,10 @@ class Identified:
     @double_precision
     def simulate_from(
         self,
-        state: ArrayLike,
+        state: Numbers,
         *,
-        chol: ArrayLike | None = None,
-        inputs: ArrayLike | None = None,
+        chol: Numbers | None = None,
+        inputs: Numbers | None = None,
         steps: int | None = None,
         num_samples: int = 200,
         propagation: AbstractPropagation | None = None,
@@ -115,11 +121,17 @@ class Identified:
     ) -> Rollout:
         """Free run from a given latent state (uncertain if `chol` is given); the first output is that of the state itself."""
         future = self._future_inputs(inputs, steps)
-        mean = jnp.asarray(np.asarray(state, dtype=float))
-        if mean.shape != (self.model.state_dim,):
-            raise DataError(f"the state has shape {mean.shape}, but this model has {self.model.state_dim} states")
-        factor = jnp.zeros((mean.size, mean.size)) if chol is None else jnp.asarray(np.asarray(chol, dtype=float))
-        return self._rollout((mean, factor), self._controls(future[:-1]), 0, False, num_samples, propagation, key)
+        size = self.model.state_dim
+        mean = np.asarray(state, dtype=float)
+        factor = np.zeros((size, size)) if chol is None else np.asarray(chol, dtype=float)
+        if mean.shape != (size,):
+            raise DataError(f"the state has shape {mean.shape}, but this model has {size} states")
+        if factor.shape != (size, size):
+            raise DataError(f"chol has shape {factor.shape}; for {size} states it must be {(size, size)}")
+        if not (np.isfinite(mean).all() and np.isfinite(factor).all()):
+            raise DataError("the state to start from, and its chol, must be finite numbers")
+        start = jnp.asarray(mean, self._dtype), jnp.asarray(factor, self._dtype)
+        return self._rollout(start, self._controls(future[:-1]), 0, False, num_samples, propagation, key)
 
     @double_precision
     def predict(
@@ -134,15 +146,18 @@ class Identified:
     ) -> Rollout:
         """`horizon` steps ahead from the filtered state at every step; the result begins at step `horizon`."""
         if not 1 <= horizon < len(episode):
-            raise DataError(f"horizon={horizon}: need at least 1 and fewer than the {len(episode)} samples of '{episode.name}'")
+            raise DataError(
+                f"horizon={horizon}: need at least 1 and fewer than the {len(episode)} samples of '{episode.name}'"
+            )
+        propagation = propagation or Pathwise()
+        num_samples = _num_samples(num_samples, propagation)
         filter_key, run_key = jr.split(key)
         y, u, observed = self._arrays(episode)
         means, chols, _ = _run.filtered(estimator or UKF(), self.model, y, u, observed, filter_key)
+        chols = jnp.zeros_like(chols) if isinstance(propagation, MeanOnly) else chols
         count = len(episode) - horizon
         rows = np.arange(count)[:, None] + np.arange(horizon)[None, :]
-        drawn = _run.ahead(
-            self.model, means[:count], chols[:count], u[rows], propagation or Pathwise(), num_samples, run_key
-        )
+        drawn = _run.ahead(self.model, means[:count], chols[:count], u[rows], propagation, num_samples, run_key)
         return self._in_user_units(*drawn, horizon, run_key)
 
     def _rollout(
@@ -156,7 +171,7 @@ class Identified:
         key: PRNGKeyArray,
     ) -> Rollout:
         propagation = propagation or Pathwise()
-        count = 1 if isinstance(propagation, MeanOnly) else num_samples
+        count = _num_samples(num_samples, propagation)
         mean, chol = start
         chol = jnp.zeros_like(chol) if isinstance(propagation, MeanOnly) else chol
         states, outputs = _run.trajectories(self.model, mean, chol, controls, propagation, count, key)
@@ -200,39 +215,60 @@ class Identified:
 
     def _recognised(self, episode: Episode) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
         assert self.recognition is not None
-        padded = Episodes([self._scaled(episode)]).padded(dtype=self.model.emission.noise_variance().dtype)
-        one = type(padded)(*(leaf[0] for leaf in (padded.y, padded.u, padded.observed, padded.valid, padded.index, padded.weight)))
+        # Not through Episodes, which want every output measured somewhere: to read states off a record that is not needed.
+        padded = pad([self._scaled(episode)], length=None, dtype=self._dtype)
+        one = jax.tree.map(lambda leaf: leaf[0], padded)
         return _run.marginals(_run.recognise(self.recognition, one))
 
     def _scaled(self, episode: Episode) -> Episode:
+        self._check_channels(episode)
+        return self.scaler.apply(episode)
+
+    def _check_channels(self, episode: Episode) -> None:
         found, wanted = (episode.num_outputs, episode.num_inputs), (len(self.output_names), len(self.input_names))
         if found != wanted:
             raise DataError(
                 f"'{episode.name}' has {found[0]} outputs and {found[1]} inputs, but the model was fitted to {wanted[0]} "
                 f"({', '.join(self.output_names)}) and {wanted[1]} ({', '.join(self.input_names)})"
             )
-        return self.scaler.apply(episode)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self.model.emission.noise_variance().dtype
 
     def _arrays(self, episode: Episode) -> tuple[Array, Array, Array]:
-        scaled, dtype = self._scaled(episode), self.model.emission.noise_variance().dtype
-        return jnp.asarray(scaled.y, dtype), jnp.asarray(scaled.u, dtype), jnp.asarray(scaled.observed)
+        scaled = self._scaled(episode)
+        return jnp.asarray(scaled.y, self._dtype), jnp.asarray(scaled.u, self._dtype), jnp.asarray(scaled.observed)
 
     def _controls(self, inputs: np.ndarray) -> Float[Array, "S P"]:
-        return jnp.asarray(self.scaler.apply_inputs(inputs), self.model.emission.noise_variance().dtype)
+        return jnp.asarray(self.scaler.apply_inputs(inputs), self._dtype)
 
-    def _future_inputs(self, inputs: ArrayLike | None, steps: int | None) -> np.ndarray:
+    def _future_inputs(self, inputs: Numbers | None, steps: int | None) -> np.ndarray:
         count = len(self.input_names)
         if inputs is None:
             if count or steps is None:
-                raise DataError(f"give the future inputs ({', '.join(self.input_names)})" if count else "give steps=...")
+                raise DataError(
+                    f"give the future inputs ({', '.join(self.input_names)})" if count else "give steps=..."
+                )
+            if steps < 1:
+                raise DataError(f"steps={steps}: need at least one step to predict")
             return np.zeros((steps, 0))
         future = np.asarray(inputs, dtype=float)
         future = future[:, None] if future.ndim == 1 else future
         if future.ndim != 2 or future.shape[1] != count:
             raise DataError(f"future inputs have shape {future.shape}; expected (steps, {count})")
+        if not len(future):
+            raise DataError("future inputs have no rows: need at least one step to predict")
         if not np.isfinite(future).all():
             row, column = np.argwhere(~np.isfinite(future))[0]
             raise DataError(f"future input '{self.input_names[column]}' is not a finite number at row {row}")
         if steps is not None and steps != len(future):
             raise DataError(f"steps={steps}, but there are {len(future)} rows of future inputs")
         return future
+
+
+def _num_samples(asked: int, propagation: AbstractPropagation) -> int:
+    """How many trajectories to run: of a deterministic one, a single copy."""
+    if asked < 1:
+        raise DataError(f"num_samples={asked}: a prediction needs at least one sample")
+    return 1 if isinstance(propagation, MeanOnly) else asked

@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
 from gpssm.data import DataError, Scaler
-from gpssm.predict._estimators import AbstractEstimator, FilterInput
+from gpssm.data._errors import Numbers
+from gpssm.predict._estimators import AbstractEstimator, FilterInput, cuthbert_promotion
 from gpssm.transition import Conditioned
 
 
@@ -27,18 +28,21 @@ class OnlineFilter:
             conditioned = Conditioned(model.transition.condition())
         self._model = eqx.tree_at(lambda m: m.transition, model, conditioned)
         self._scaler, self._estimator, self._key = scaler, estimator, key
+        self._dtype = model.emission.noise_variance().dtype
         self._steps = 0
         self._state: Any = None
         self._control: Float[Array, " P"] | None = None
 
     @double_precision
-    def update(self, y: ArrayLike, u: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def update(self, y: Numbers | float | int, u: Numbers | float | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Take a measurement (NaN where missing) and the control applied now. Returns mean and covariance of the latent state."""
         control = self._scaled_control(u)
         measured = np.atleast_1d(np.asarray(y, dtype=float))
         if measured.shape != self._scaler.output_mean.shape or np.isinf(measured).any():
-            raise DataError(f"y has shape {measured.shape}; expected {self._scaler.output_mean.shape} finite numbers or NaN")
-        scaled = jnp.asarray((measured - self._scaler.output_mean) / self._scaler.output_scale)
+            raise DataError(
+                f"y has shape {measured.shape}; expected {self._scaler.output_mean.shape} finite numbers or NaN"
+            )
+        scaled = jnp.asarray((measured - self._scaler.output_mean) / self._scaler.output_scale, self._dtype)
         before = jnp.zeros_like(control) if self._control is None else self._control
         inputs = FilterInput(before, scaled, jnp.asarray(self._steps == 0))
         key = jr.fold_in(self._key, self._steps)
@@ -47,12 +51,12 @@ class OnlineFilter:
         mean, chol = self._estimator.moments(self._state)
         return np.asarray(mean), np.asarray(chol @ chol.T)
 
-    def _scaled_control(self, u: ArrayLike | None) -> Float[Array, " P"]:
+    def _scaled_control(self, u: Numbers | float | int | None) -> Float[Array, " P"]:
         wanted = self._scaler.input_mean.shape
         control = np.zeros(0) if u is None else np.atleast_1d(np.asarray(u, dtype=float))
         if control.shape != wanted or not np.isfinite(control).all():
             raise DataError(f"u has shape {control.shape}; expected {wanted} finite numbers")
-        return jnp.asarray(self._scaler.apply_inputs(control))
+        return jnp.asarray(self._scaler.apply_inputs(control), self._dtype)
 
 
 @eqx.filter_jit
@@ -60,4 +64,5 @@ def _step(estimator: AbstractEstimator, model: GPSSM, state: Any, inputs: Filter
     built = estimator.build(model)
     start_key, step_key = jr.split(key)
     before = built.init_prepare(key=start_key)._replace(model_inputs=inputs) if state is None else state
-    return built.filter_combine(before, built.filter_prepare(inputs, key=step_key))
+    with cuthbert_promotion():
+        return built.filter_combine(before, built.filter_prepare(inputs, key=step_key))

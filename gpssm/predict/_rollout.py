@@ -44,8 +44,12 @@ class Rollout:
         return spread + np.diag(self.noise_std**2)
 
     def quantile(self, level: float) -> Float[np.ndarray, "T O"]:
-        """Quantile of the measured outputs."""
-        return np.quantile(self.samples, level, axis=0)
+        """Quantile of the measured outputs, at rank level (S + 1) of the S samples.
+
+        A measurement is one more draw, so that intervals between such quantiles hold it with their nominal probability; between
+        NumPy's default quantiles of 100 samples, a 95 % interval would hold 93 %.
+        """
+        return np.quantile(self.samples, level, axis=0, method="weibull")
 
     def interval(self, level: float = 0.95) -> tuple[Float[np.ndarray, "T O"], Float[np.ndarray, "T O"]]:
         """Central interval that holds a measured output with probability `level`."""

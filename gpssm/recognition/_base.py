@@ -26,18 +26,22 @@ def num_chol_numbers(state_dim: int, diagonal: bool) -> int:
 def gains_from(numbers: Float[Array, "*B G"], state_dim: int, diagonal: bool) -> Float[Array, "*B D D"]:
     """Gains, full or diagonal."""
     if diagonal:
-        return numbers[..., :, None] * jnp.eye(state_dim, dtype=numbers.dtype)
+        return _diagonal(numbers)
     return jnp.reshape(numbers, (*numbers.shape[:-1], state_dim, state_dim))
 
 
 def chols_from(numbers: Float[Array, "*B C"], state_dim: int, diagonal: bool) -> Float[Array, "*B D D"]:
     """Triangular factors with diagonal exp(number); the first D numbers are the logarithms of the diagonal."""
-    eye = jnp.eye(state_dim, dtype=numbers.dtype)
-    chols = jnp.exp(numbers[..., :state_dim])[..., :, None] * eye
+    chols = _diagonal(jnp.exp(numbers[..., :state_dim]))
     if diagonal or state_dim == 1:
         return chols
     rows, columns = jnp.tril_indices(state_dim, -1)
     return chols.at[..., rows, columns].set(numbers[..., state_dim:])
+
+
+def _diagonal(values: Float[Array, "*B D"]) -> Float[Array, "*B D D"]:
+    size = values.shape[-1]
+    return values[..., :, None] * jnp.broadcast_to(jnp.eye(size, dtype=values.dtype), (*values.shape, size))
 
 
 def numbers_from(chols: Float[Array, "*B D D"], diagonal: bool) -> Float[Array, "*B C"]:
@@ -53,7 +57,7 @@ def mask_padding(
     means: Float[Array, "T D"], gains: Float[Array, "T D D"], chols: Float[Array, "T D D"], valid: Bool[Array, " T"]
 ) -> GaussMarkov:
     """Padding is made of independent standard normal states, so that it stays finite and changes nothing."""
-    eye = jnp.eye(means.shape[-1], dtype=means.dtype)
+    eye = jnp.eye(means.shape[-1], dtype=means.dtype)[None]
     keep = valid[:, None]
     return GaussMarkov(
         jnp.where(keep, means, 0.0),

@@ -130,4 +130,3 @@ class BiRNN(AbstractRecognition):
         if not self.offsets:
             means = GaussMarkov.without_offsets(means[0], gains, chols).means
         return mask_padding(means, gains, chols, episode.valid)
-

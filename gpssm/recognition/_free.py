@@ -55,5 +55,5 @@ class FreeStates(AbstractRecognition):
         chols = chols_from(self.chol_numbers[episode.index], state_dim, self.diagonal)
         gains = self.gains[episode.index]
         if self.diagonal:
-            gains = gains * jnp.eye(state_dim, dtype=gains.dtype)
+            gains = gains * jnp.eye(state_dim, dtype=gains.dtype)[None]
         return mask_padding(self.means[episode.index], gains, chols, episode.valid)

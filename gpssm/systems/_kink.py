@@ -20,16 +20,14 @@ from gpssm.systems._base import Simulated
 class Kink:
     """x[t+1] = f(x[t]) + noise with f(x) = x + 1 below 4 and 13 - 2x above; y[t] = x[t] + noise.
 
-    In stationarity the state stays within about [2.5, 5.3]. Initial states are uniform on
-    [`initial_low`, `initial_high`] = [0, 6], which f maps into [1, 5]: short episodes then show a long piece of
-    the rising branch and all of the falling branch that the system can reach, and never leave that interval
-    by more than noise.
+    Initial states are standard normal, the prior of a state-space model in these units: an episode climbs the rising branch
+    once and then stays in about [2.5, 5.3], so that short episodes show both branches.
     """
 
     process_variance: float = 0.01
     observation_variance: float = 0.1
-    initial_low: float = 0.0
-    initial_high: float = 6.0
+    initial_mean: float = 0.0
+    initial_sd: float = 1.0
 
     def function(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """The noise-free transition, elementwise."""
@@ -45,14 +43,14 @@ class Kink:
 class SmoothKink:
     """x[t+1] = f(x[t]) + noise with f(x) = 0.8 + (x + 0.2)(1 - 5 / (1 + exp(-2x))); y[t] = x[t] + noise.
 
-    Every episode starts at 0.5 unless the two initial bounds are moved apart. The state lives in about
+    Every episode starts at 0.5 unless `initial_sd` is raised. The state lives in about
     [-3.2, 1.2].
     """
 
     process_variance: float = 0.0025
     observation_variance: float = 0.008
-    initial_low: float = 0.5
-    initial_high: float = 0.5
+    initial_mean: float = 0.5
+    initial_sd: float = 0.0
 
     def function(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """The noise-free transition, elementwise."""
@@ -78,7 +76,7 @@ def _draw(
 ) -> tuple[Float[Array, "B T 1"], Float[Array, "B T 1"]]:
     def episode(key: PRNGKeyArray) -> tuple[Array, Array]:
         key_start, key_process, key_noise = jr.split(key, 3)
-        start = jr.uniform(key_start, (1,), minval=system.initial_low, maxval=system.initial_high)
+        start = system.initial_mean + system.initial_sd * jr.normal(key_start, (1,))
         disturbances = system.process_variance**0.5 * jr.normal(key_process, (steps, 1))
         _, states = lax.scan(lambda x, w: (system.function(x) + w, x), start, disturbances)
         return states, states + system.observation_variance**0.5 * jr.normal(key_noise, (steps, 1))

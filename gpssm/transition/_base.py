@@ -13,11 +13,11 @@ class Transitions(eqx.Module):
     exactly and only the state it came from has to be sampled or put on quadrature nodes.
     """
 
-    states: Float[Array, "N D"]
-    controls: Float[Array, "N P"]
-    next_means: Float[Array, "N D"]
-    next_variances: Float[Array, "N D"]
-    weights: Float[Array, " N"]
+    states: Float[Array, "*N D"]
+    controls: Float[Array, "*N P"]
+    next_means: Float[Array, "*N D"]
+    next_variances: Float[Array, "*N D"]
+    weights: Float[Array, "*N"]
     """How many real transitions a row stands for; zero for padding."""
 
 

@@ -86,7 +86,9 @@ class SparseGP(AbstractTransition):
         if len(self.kernels) == 1 and self.inducing.ndim == 2:
             return (Basis.of(self.kernels[0], self.inducing),)
         return tuple(
-            Basis.of(self.kernels[d % len(self.kernels)], self.inducing if self.inducing.ndim == 2 else self.inducing[d])
+            Basis.of(
+                self.kernels[d % len(self.kernels)], self.inducing if self.inducing.ndim == 2 else self.inducing[d]
+            )
             for d in range(self.state_dim)
         )
 

@@ -1,0 +1,86 @@
+"""One shape for all results: a JSON file with one row a number, and a store that remembers finished runs.
+
+{"experiment", "command", "protocol", "versions", "machine", "seconds", "rows": [{"case", "method", "seed", "metric", "value", ...}]}
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+PACKAGES = ("gpssm", "jax", "jaxlib", "equinox", "gpjax", "cuthbert", "optax", "numpy", "scipy")
+
+
+def arguments(description: str, name: str) -> argparse.Namespace:
+    """The command line that every experiment has."""
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    parser.add_argument("--quick", action="store_true", help="a small version for a first look and for CI")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results"), help="folder for JSON and PNG files (default: results)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget finished runs instead of continuing after them")
+    return parser.parse_args()
+
+
+class Results:
+    """Collects rows and writes them after every finished run, so that a run that was cut goes on where it stopped."""
+
+    def __init__(self, experiment: str, protocol: dict[str, Any], out: Path, *, fresh: bool = False):
+        self.out = out
+        self.path = out / f"{experiment}.json"
+        out.mkdir(parents=True, exist_ok=True)
+        self._began = time.monotonic()
+        self._head = {
+            "experiment": experiment,
+            "command": " ".join(["python -m", f"experiments.{experiment}", *sys.argv[1:]]),
+            "protocol": protocol,
+            "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+            "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        }
+        self.rows, self._seconds = ([], 0.0) if fresh else self._finished()
+
+    def _finished(self) -> tuple[list[Row], float]:
+        if not self.path.exists():
+            return [], 0.0
+        stored = json.loads(self.path.read_text())
+        same = all(stored.get(key) == json.loads(json.dumps(self._head[key])) for key in ("protocol", "versions"))
+        return (stored["rows"], stored["seconds"]) if same else ([], 0.0)
+
+    def run(self, case: str, method: str, seed: int, work: Callable[[], dict[str, float] | Iterable[Row]]) -> None:
+        """Do the work unless its rows are there already, and write the file."""
+        if any(row["case"] == case and row["method"] == method and row["seed"] == seed for row in self.rows):
+            print(f"{case} {method} seed {seed}: done before", flush=True)
+            return
+        print(f"{case} {method} seed {seed} ...", flush=True)
+        began = time.monotonic()
+        found = work()
+        rows = [{"metric": m, "value": v} for m, v in found.items()] if isinstance(found, dict) else list(found)
+        key = {"case": case, "method": method, "seed": seed}
+        self.rows += [{**key, **row, "value": float(row["value"])} for row in rows]
+        self.rows.append({**key, "metric": "seconds", "value": round(time.monotonic() - began, 2)})
+        self.write()
+        shown = ", ".join(f"{row['metric']} {row['value']:.4g}" for row in self.rows if _same(row, key))
+        print(f"    {shown}", flush=True)
+
+    def write(self) -> None:
+        """Write the file in one go: a reader never sees half of it."""
+        seconds = round(self._seconds + time.monotonic() - self._began, 1)
+        text = json.dumps({**self._head, "seconds": seconds, "rows": self.rows}, indent=1)
+        partial = self.path.with_suffix(".json.tmp")
+        partial.write_text(text + "\n")
+        partial.replace(self.path)
+
+    def values(self, metric: str, **key: Any) -> list[float]:
+        """All values of a metric, over what the key leaves open."""
+        return [row["value"] for row in self.rows if row["metric"] == metric and _same(row, key)]
+
+
+def _same(row: Row, key: Row) -> bool:
+    return all(row.get(name) == value for name, value in key.items())

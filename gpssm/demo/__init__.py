@@ -1,0 +1,1 @@
+"""The demonstration behind `make demo`: `python -m gpssm.demo`."""

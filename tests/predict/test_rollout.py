@@ -1,0 +1,59 @@
+"""The object that every prediction returns."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gpssm
+
+
+def _rollout(num_samples: int, steps: int, *, dt: float | None = None, seed: int = 0) -> gpssm.Rollout:
+    rng = np.random.default_rng(seed)
+    signals = rng.standard_normal((num_samples, steps, 2)) * np.array([1.0, 3.0]) + np.array([5.0, -2.0])
+    noise_std = np.array([0.5, 2.0])
+    return gpssm.Rollout(
+        start=4,
+        signals=signals,
+        samples=signals + noise_std * rng.standard_normal(signals.shape),
+        states=signals,
+        noise_std=noise_std,
+        output_names=("a", "b"),
+        dt=dt,
+    )
+
+
+def test_moments_are_those_of_the_signals_plus_noise():
+    rollout = _rollout(50, 7)
+    assert_allclose(rollout.mean, rollout.signals.mean(axis=0))
+    for t in range(7):
+        expected = np.cov(rollout.signals[:, t].T, bias=True) + np.diag(rollout.noise_std**2)
+        assert_allclose(rollout.covariance[t], expected)
+        assert_allclose(rollout.std[t], np.sqrt(np.diag(expected)))
+
+
+def test_quantiles_are_ordered_and_intervals_nested():
+    rollout = _rollout(60, 9)
+    levels = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99]
+    quantiles = np.stack([rollout.quantile(level) for level in levels])
+    assert np.all(np.diff(quantiles, axis=0) >= 0.0)
+    low, high = rollout.interval(0.5)
+    lower, higher = rollout.interval(0.9)
+    assert np.all((lower < low) & (low < high) & (high < higher))
+
+
+@pytest.mark.parametrize("num_samples", [39, 100, 200])
+def test_an_interval_holds_a_further_draw_with_its_probability(num_samples):
+    """A 95 % interval from S samples must hold 95 % of further draws, whatever S (from 39 on)."""
+    steps = 4000
+    rollout = _rollout(num_samples, steps)
+    fresh = _rollout(1, steps, seed=1).samples[0]
+    low, high = rollout.interval(0.95)
+    covered = np.mean((low <= fresh) & (fresh <= high))
+    assert abs(covered - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / (2 * steps))
+
+
+@pytest.mark.parametrize(("dt", "expected"), [(None, [4.0, 5.0, 6.0]), (0.5, [2.0, 2.5, 3.0])])
+def test_time_counts_from_the_start_of_the_record(dt, expected):
+    rollout = _rollout(3, 3, dt=dt)
+    assert len(rollout) == 3
+    assert_allclose(rollout.time, expected)

@@ -1,0 +1,21 @@
+"""Comparison of a Monte-Carlo estimate with an exact value, in standard errors."""
+
+import numpy as np
+
+
+def assert_mean(samples: np.ndarray, expected: np.ndarray | float, *, errors: float = 5.0) -> None:
+    """The mean of independent samples (first axis) lies within `errors` standard errors of `expected`."""
+    samples, expected = np.asarray(samples, np.float64), np.asarray(expected, np.float64)
+    assert np.all(np.isfinite(samples)), "a sample is not finite"
+    spread = np.std(samples, axis=0, ddof=1) / np.sqrt(len(samples))
+    off = np.abs(np.mean(samples, axis=0) - expected)
+    # The last term is rounding: it matters only where all samples are equal.
+    excess = off - errors * spread - 1e-9 * (1.0 + np.abs(expected))
+    assert np.all(excess <= 0.0), f"off by {off}, which is {off / spread} standard errors"
+
+
+def assert_covariance(samples: np.ndarray, mean: np.ndarray, covariance: np.ndarray, *, errors: float = 5.0) -> None:
+    """Mean and covariance of independent vectors (rows) agree with the exact ones within standard errors."""
+    assert_mean(samples, mean, errors=errors)
+    deviations = np.asarray(samples, np.float64) - mean
+    assert_mean(deviations[:, :, None] * deviations[:, None, :], covariance, errors=errors)

@@ -1,0 +1,38 @@
+"""One small nonlinear system, identified once for all tests that need a learnt model."""
+
+from functools import cache
+
+import numpy as np
+
+import gpssm
+
+LENGTHS = (30, 22, 30)
+
+
+def record(steps: int, *, seed: int, missing: float = 0.0) -> gpssm.Episode:
+    """x[t+1] = 0.7 x[t] + sin(2 u[t]) + noise, measured with noise; a share of the outputs may be missing."""
+    rng = np.random.default_rng(seed)
+    u, x, y = rng.uniform(-1.5, 1.5, (steps, 1)), 0.0, np.zeros((steps, 1))
+    for t in range(steps):
+        y[t] = x + 0.1 * rng.standard_normal()
+        x = 0.7 * x + np.sin(2.0 * u[t, 0]) + 0.1 * rng.standard_normal()
+    y[rng.uniform(size=y.shape) < missing] = np.nan
+    return gpssm.Episode(y=y, u=u, dt=0.5, name=f"record {seed}", output_names=["level"], input_names=["valve"])
+
+
+def records(*, missing: float = 0.0) -> gpssm.Episodes:
+    """The training records, of unequal length."""
+    return gpssm.Episodes([record(length, seed=i, missing=missing) for i, length in enumerate(LENGTHS)])
+
+
+def identify(episodes: gpssm.Episodes) -> gpssm.Identified:
+    """Training with the same settings, so that a second call with data of the same shape compiles nothing."""
+    return gpssm.identify(
+        episodes, states=1, num_inducing=6, hidden=4, steps=100, iterations=20, progress=gpssm.Silent()
+    )
+
+
+@cache
+def identified() -> gpssm.Identified:
+    """The system learnt from the records."""
+    return identify(records())
