@@ -158,7 +158,8 @@ def main() -> None:
     settings = SETTINGS[:1] + SETTINGS[3:] if options.quick else SETTINGS
     began, rows = time.monotonic(), []
     print(
-        f"{'setting':<16}{'q(u)':<11}{'compile s':>10}{'step ms':>9}{'goal':>6}   recognition / chain / gp / Cholesky (ms)"
+        f"{'setting':<16}{'q(u)':<11}{'compile s':>10}{'step ms':>9}{'goal':>6}"
+        "   recognition / chain / gp / Cholesky (ms)"
     )
     with jax.enable_x64(True):
         for setting in settings:
@@ -172,7 +173,8 @@ def main() -> None:
                     if f"{name}_ms" in value
                 )
                 print(
-                    f"{setting.name:<16}{method:<11}{value['compile_s']:>10.1f}{value['step_ms']:>9.1f}{setting.goal_ms:>6.0f}   {share}",
+                    f"{setting.name:<16}{method:<11}{value['compile_s']:>10.1f}"
+                    f"{value['step_ms']:>9.1f}{setting.goal_ms:>6.0f}   {share}",
                     flush=True,
                 )
     if options.out is not None:

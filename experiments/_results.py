@@ -1,6 +1,7 @@
 """One shape for all results: a JSON file with one row a number, and a store that remembers finished runs.
 
-{"experiment", "command", "protocol", "versions", "machine", "seconds", "rows": [{"case", "method", "seed", "metric", "value", ...}]}
+{"experiment", "command", "protocol", "versions", "machine", "seconds", "rows": [{"case", "method", "seed", "metric",
+"value", ...}]}
 """
 
 import argparse
@@ -29,6 +30,17 @@ def arguments(description: str, name: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def head(module: str, protocol: dict[str, Any]) -> dict[str, Any]:
+    """What every results file says about itself."""
+    return {
+        "experiment": module.rpartition(".")[2],
+        "command": " ".join(["python -m", module, *sys.argv[1:]]),
+        "protocol": protocol,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+    }
+
+
 class Results:
     """Collects rows and writes them after every finished run, so that a run that was cut goes on where it stopped."""
 
@@ -37,13 +49,7 @@ class Results:
         self.path = out / f"{experiment}.json"
         out.mkdir(parents=True, exist_ok=True)
         self._began = time.monotonic()
-        self._head = {
-            "experiment": experiment,
-            "command": " ".join(["python -m", f"experiments.{experiment}", *sys.argv[1:]]),
-            "protocol": protocol,
-            "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-            "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        }
+        self._head = head(f"experiments.{experiment}", protocol)
         self.rows, self._seconds = ([], 0.0) if fresh else self._finished()
 
     def _finished(self) -> tuple[list[Row], float]:

@@ -1,7 +1,8 @@
 """The kink: learn a non-smooth transition function from noisy observations of its state (section 4.1 of the paper).
 
-Two cases: `best`, our recipe (q(u) collapsed, states polished without the network), and `paper`, the paper's (Adam on an explicit q(u), states
-from the network alone). State and outputs share their units here, so that nothing is rescaled: x[0] ~ N(0, 1) is the model's own prior.
+Two cases: `best`, our recipe (q(u) collapsed, states polished without the network), and `paper`, the paper's (Adam on
+an explicit q(u), states from the network alone). State and outputs share their units here, so that nothing is
+rescaled: x[0] ~ N(0, 1) is the model's own prior.
 """
 
 import jax
@@ -23,7 +24,8 @@ KERNELS = ("rbf", "rbf+matern12", "arccos0", "mgp")
 PROTOCOL = {
     "system": "f(x) = x + 1 below 4, else 13 - 2x; process variance 0.01, observation variance 0.1, x[0] ~ N(0, 1)",
     "data": f"{EPISODES} episodes x {STEPS} steps, data seed = seed",
-    "model": f"{INDUCING} inducing points spread over the data range, {HIDDEN} hidden units, emission fixed to the truth but for its noise",
+    "model": f"{INDUCING} inducing points spread over the data range, {HIDDEN} hidden units, "
+    "emission fixed to the truth but for its noise",
     "rmse_visited": "transition mean against f on 400 even points over the 1 to 99 % range of the true visited states",
     "rmse_kink": "the same within 0.5 of x = 4",
     "selection": "settings fixed in advance, the same for all seeds; nothing is chosen by these scores",
@@ -134,7 +136,8 @@ def main() -> None:
 
 
 def final_bound(fitted: gpssm.FitResult) -> float:
-    """Bound per time step at the end: the last value of a deterministic polish, the mean over the last steps of Adam."""
+    """Bound per time step at the end: the last value of a deterministic polish, the mean over the last steps of
+    Adam."""
     deterministic = isinstance(fitted.inference.expectation, gpssm.GaussHermite)
     return float(fitted.history.bound[-1] if deterministic else fitted.history.bound[-100:].mean())
 

@@ -1,8 +1,8 @@
 """Gaussian atoms: affine chains, covariances along a chain, masked sums, Gaussian divergences.
 
-Both chains are linear in what they carry, so their derivative is a chain run backwards; written out as such, the gradient with
-respect to the gains is one product outside the loop instead of an accumulation inside it. Inside a loop a multiply-and-sum over
-the few state dimensions is several times faster than a matrix product call.
+Both chains are linear in what they carry, so their derivative is a chain run backwards; written out as such, the
+gradient with respect to the gains is one product outside the loop instead of an accumulation inside it. Inside a loop
+a multiply-and-sum over the few state dimensions is several times faster than a matrix product call.
 """
 
 import math

@@ -1,8 +1,8 @@
 """First guesses from the data: latent trajectories by linear subspace regression, and inducing inputs among them.
 
-A model with hidden states starts best from states that already carry information. The outputs themselves serve as the first
-states; each hidden one is a direction of the recent past that helps most to predict the outputs to come, beyond what the present
-output tells.
+A model with hidden states starts best from states that already carry information. The outputs themselves serve as the
+first states; each hidden one is a direction of the recent past that helps most to predict the outputs to come, beyond
+what the present output tells.
 """
 
 import numpy as np
@@ -75,7 +75,8 @@ def _hidden_directions(
 
 
 def _windows(y: np.ndarray, u: np.ndarray, window: int) -> tuple[np.ndarray, ...]:
-    """Past (outputs up to now, inputs before now), future outputs, inputs from now on, and the present, for each inner step."""
+    """Past (outputs up to now, inputs before now), future outputs, inputs from now on, and the present, for each
+    inner step."""
     steps = np.arange(window, len(y) - window)
     back, ahead = np.arange(-window, 1), np.arange(1, window + 1)
     past = np.concatenate([_rows(y, steps, back), _rows(u, steps, back[:-1])], axis=1)

@@ -20,7 +20,8 @@ class Trace(eqx.Module):
 
 @dataclass
 class History:
-    """Every step's bound per time step, its terms and the noise levels, as arrays; held-out scores where they were taken."""
+    """Every step's bound per time step, its terms and the noise levels, as arrays; held-out scores where they were
+    taken."""
 
     num_steps: float
     """Time steps in the training data, by which bounds are divided."""

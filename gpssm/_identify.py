@@ -65,8 +65,8 @@ def fit(
 ) -> FitResult:
     """Train a model on episodes by stochastic gradients (Adam unless told otherwise).
 
-    Data are scaled here with the statistics of the training episodes, as in `GPSSM.from_data`. `freeze` names what to hold.
-    `held_out` episodes are watched and shown but never trained on.
+    Data are scaled here with the statistics of the training episodes, as in `GPSSM.from_data`. `freeze` names what to
+    hold. `held_out` episodes are watched and shown but never trained on.
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
     dtype = model.emission.noise_variance().dtype
@@ -98,7 +98,8 @@ def refine(
     progress: Progress | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
-    """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network follow.
+    """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network
+    follow.
 
     This closes the gap that amortisation leaves. Same episodes as in the fit; the gain is in the history's events. With
     `network_steps=0` the network is dropped, and filters read the states of new records.
@@ -144,9 +145,9 @@ def identify(
 ) -> Identified:
     """Learn a system from episodes and choose sensible everything.
 
-    A recognition network and the model are trained together with q(u) at its optimum, then all states are polished without the network.
-    Records with more than 20 000 steps in all are trained on windows instead. Progress goes to the console unless told otherwise;
-    the default key is `jax.random.key(0)`, so that two calls give the same model.
+    A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
+    without the network. Records with more than 20 000 steps in all are trained on windows instead. Progress goes to
+    the console unless told otherwise; the default key is `jax.random.key(0)`, so that two calls give the same model.
     """
     progress = Console() if progress is None else progress
     key = jr.key(0) if key is None else key

@@ -1,11 +1,12 @@
 """Every Cholesky factorisation and triangular inverse of the package, safe under `vmap`.
 
-Two reasons to have one small module. First, on current jax two independent *batched* LAPACK calls in one compiled function can
-deadlock on a two-core machine; here a batch is worked through one matrix at a time, whatever `vmap` surrounds the call. Second,
-jitter has one owner: it is relative to the matrix, and where a factorisation fails it grows tenfold until it succeeds.
+Two reasons to have one small module. First, on current jax two independent *batched* LAPACK calls in one compiled
+function can deadlock on a two-core machine; here a batch is worked through one matrix at a time, whatever `vmap`
+surrounds the call. Second, jitter has one owner: it is relative to the matrix, and where a factorisation fails it
+grows tenfold until it succeeds.
 
-The factor comes with its inverse. Triangular solves against it are then plain matrix products, which are threaded and batched
-safely, and the derivative needs no LAPACK call at all.
+The factor comes with its inverse. Triangular solves against it are then plain matrix products, which are threaded and
+batched safely, and the derivative needs no LAPACK call at all.
 """
 
 from functools import partial
@@ -90,7 +91,8 @@ def _factorise_jvp(jitter: float, primals: tuple[Array], tangents: tuple[Array])
 
 
 def small_cholesky(matrix: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
-    """Cholesky factors of many state-sized matrices, written out over the few columns: elementwise, so any batch is safe."""
+    """Cholesky factors of many state-sized matrices, written out over the few columns: elementwise, so any batch is
+    safe."""
     size = matrix.shape[-1]
     columns: list[Array] = []
     for j in range(size):

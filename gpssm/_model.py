@@ -44,10 +44,11 @@ class GPSSM(eqx.Module):
         dtype: DTypeLike = np.float64,
         key: PRNGKeyArray,
     ) -> "GPSSM":
-        """A model that starts from the data: outputs are the first states, inducing inputs lie where the system has been.
+        """A model that starts from the data: outputs are the first states, inducing inputs lie where the system has
+        been.
 
-        One kernel is copied to every state dimension, each copy with parameters of its own; by default an RBF with a length-scale for
-        each state and control. Variances are in units of the scaled outputs.
+        One kernel is copied to every state dimension, each copy with parameters of its own; by default an RBF with a
+        length-scale for each state and control. Variances are in units of the scaled outputs.
         """
         scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
         scaled = scaler.apply(episodes)

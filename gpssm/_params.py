@@ -52,7 +52,8 @@ def _lower_with_diagonal(matrix: Array, transform: Any) -> Array:
 def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
     """All inexact arrays and floats of a tree as strongly typed arrays of one precision.
 
-    Parameters built from Python floats are weakly typed and would make the second call of a compiled function compile again.
+    Parameters built from Python floats are weakly typed and would make the second call of a compiled function compile
+    again.
     """
 
     def convert(leaf: Any) -> Any:
@@ -64,7 +65,8 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
 
 
 def trainable_mask(tree: PyTree, frozen: PyTree | None = None) -> PyTree:
-    """True for each inexact array that is to be trained; False below `paramax.NonTrainable` and at the leaves of `frozen`.
+    """True for each inexact array that is to be trained; False below `paramax.NonTrainable` and at the leaves of
+    `frozen`.
 
     `frozen` is any collection of nodes of `tree`; they are recognised by identity.
     """

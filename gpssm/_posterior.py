@@ -27,8 +27,8 @@ class AbstractStatePosterior(eqx.Module):
 class GaussMarkov(AbstractStatePosterior):
     """x[0] ~ N(m[0], L[0] L[0]'), x[t] | x[t-1] ~ N(m[t] + A[t] (x[t-1] - m[t-1]), L[t] L[t]').
 
-    The centred form: the means are the marginal means, whatever the gains, which makes it easy to optimise. It holds the exact
-    posterior of a linear-Gaussian model. The first gain is not used.
+    The centred form: the means are the marginal means, whatever the gains, which makes it easy to optimise. It holds
+    the exact posterior of a linear-Gaussian model. The first gain is not used.
     """
 
     means: Float[Array, "*B T D"]

@@ -13,7 +13,8 @@ R = TypeVar("R")
 def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function with 64-bit arrays enabled for this thread, whatever the caller's configuration.
 
-    Fitting a GP in single precision is possible but fragile; a user should not have to know that jax starts in single precision.
+    Fitting a GP in single precision is possible but fragile; a user should not have to know that jax starts in single
+    precision.
     """
 
     @wraps(function)

@@ -41,7 +41,8 @@ def main() -> None:
     episodes, velocities = read()
     train, test = episodes.split(test=HELD_OUT)
     print(
-        f"{len(train)} runs of {train.max_length} samples: torque in, noisy angle out, velocity hidden; {len(test)} runs held out."
+        f"{len(train)} runs of {train.max_length} samples: torque in, noisy angle out, velocity hidden; "
+        f"{len(test)} runs held out."
     )
     print("Identifying a state-space model with 2 states ...", flush=True)
     system = gpssm.identify(train, states=2, num_inducing=30, steps=600, iterations=100)

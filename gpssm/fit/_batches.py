@@ -55,10 +55,11 @@ class Minibatches(AbstractBatches):
 
 
 class Windows(AbstractBatches):
-    """Random windows of long records, each treated as an episode of its own: bounded memory, at the price of fresh starts.
+    """Random windows of long records, each treated as an episode of its own: bounded memory, at the price of fresh
+    starts.
 
-    A window's first state has the prior N(0, I) although it continues a record; with windows much longer than the system's memory
-    the effect is small. Weights are the number of steps in all records over the steps in the batch.
+    A window's first state has the prior N(0, I) although it continues a record; with windows much longer than the
+    system's memory the effect is small. Weights are the number of steps in all records over the steps in the batch.
     """
 
     length: int = eqx.field(static=True)

@@ -32,7 +32,8 @@ class Rates(NamedTuple):
 def adam(
     steps: int, rates: Rates | None = None, *, final: float = 0.05, clip: float = 10.0
 ) -> optax.GradientTransformation:
-    """Adam with cosine decay to the fraction `final`, and gradients clipped at the global norm `clip` (of the bound per step).
+    """Adam with cosine decay to the fraction `final`, and gradients clipped at the global norm `clip` (of the bound
+    per step).
 
     The same settings give the same object, so that a second fit with data of the same shape finds its compiled step.
     """

@@ -7,7 +7,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Plateau:
-    """Stop when the mean bound over the last `patience` steps is not `gain` nats a time step above that of the `patience` before."""
+    """Stop when the mean bound over the last `patience` steps is not `gain` nats a time step above that of the
+    `patience` before."""
 
     patience: int = 300
     gain: float = 1e-3

@@ -38,8 +38,8 @@ def polish(
 ) -> Trained:
     """Maximise the bound by L-BFGS until the relative gain of an iteration falls below `tolerance`.
 
-    The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs none.
-    The best parameters seen are returned, never NaN.
+    The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
+    none. The best parameters seen are returned, never NaN.
     """
     progress = Silent() if progress is None else progress
     bound_key, finish_key = jr.split(key)

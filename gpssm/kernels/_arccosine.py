@@ -10,10 +10,11 @@ from gpssm._params import Positive, val
 
 
 class ArcCosine0(AbstractKernel):
-    """k(x, y) = variance (1 - angle / pi), the angle between (x, 1) and (y, 1) after weighting: an infinite layer of steps.
+    """k(x, y) = variance (1 - angle / pi), the angle between (x, 1) and (y, 1) after weighting: an infinite layer of
+    steps.
 
-    The angle is 2 atan2(|a - b|, |a + b|) of the unit vectors a and b. Unlike the arc-cosine of their inner product this loses
-    no digits near coincident points and its gradient stays bounded there, in single precision too.
+    The angle is 2 atan2(|a - b|, |a + b|) of the unit vectors a and b. Unlike the arc-cosine of their inner product
+    this loses no digits near coincident points and its gradient stays bounded there, in single precision too.
     """
 
     variance: Positive

@@ -18,8 +18,9 @@ _FLOOR = 1e-36
 def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
     """k(x_n, y_m).
 
-    Sums, products and manifolds are taken apart first, so that no part is evaluated once per pair and layer; the common stationary
-    kernels are computed from one matrix of squared distances. Any other kernel is evaluated as GPJax does.
+    Sums, products and manifolds are taken apart first, so that no part is evaluated once per pair and layer; the
+    common stationary kernels are computed from one matrix of squared distances. Any other kernel is evaluated as
+    GPJax does.
     """
     match kernel:
         case SumKernel():
@@ -54,7 +55,8 @@ def _stationary(kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array
 
 @jax.custom_jvp
 def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
-    """|x_n - y_m|^2 from differences, which keeps all digits of small distances; the derivative is made of matrix products."""
+    """|x_n - y_m|^2 from differences, which keeps all digits of small distances; the derivative is made of matrix
+    products."""
     columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
     return sum((column**2 for column in columns), jnp.zeros((x.shape[0], y.shape[0]), x.dtype))
 

@@ -1,6 +1,7 @@
 """The manifold GP kernel: any kernel on the features of a small tanh network."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ class Manifold(AbstractKernel):
             raise ValueError("a manifold kernel needs at least one layer: give widths such as (3, 2, 3)")
         sizes = (inputs, *widths)
         keys = jr.split(key, len(widths))
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(pairwise(sizes))
         # A gain above one keeps a deep chain of tanh layers from flattening the signal at the start.
         self.weights = tuple(
             gain * jr.normal(k, pair) / jnp.sqrt(float(pair[0])) for k, pair in zip(keys, pairs, strict=True)

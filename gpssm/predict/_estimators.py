@@ -1,7 +1,8 @@
 """Filters: the state given the outputs so far, under a learnt model, by cuthbert's algorithms.
 
-cuthbert starts at a state that has not been measured and makes a transition before each measurement, while here y[0] measures x[0].
-The first transition is therefore the identity without noise. A missing output is NaN for cuthbert; only this file knows that.
+cuthbert starts at a state that has not been measured and makes a transition before each measurement, while here y[0]
+measures x[0]. The first transition is therefore the identity without noise. A missing output is NaN for cuthbert;
+only this file knows that.
 """
 
 from abc import abstractmethod
@@ -28,7 +29,8 @@ from gpssm.transition import AbstractDynamics
 
 
 class FilterInput(NamedTuple):
-    """What a filter step sees: the control that led here, the measurement (NaN where missing), and whether it is the first."""
+    """What a filter step sees: the control that led here, the measurement (NaN where missing), and whether it is the
+    first."""
 
     u: Float[Array, "*B P"]
     y: Float[Array, "*B O"]
@@ -73,7 +75,8 @@ class EKF(AbstractEstimator):
 class UKF(AbstractEstimator):
     """Unscented Kalman filter: statistical linearisation of the transition over sigma points.
 
-    The default points all have positive weights (the cubature rule), which keeps covariances positive from a vague start on.
+    The default points all have positive weights (the cubature rule), which keeps covariances positive from a vague
+    start on.
     """
 
     alpha: float = eqx.field(static=True, default=1.0)
@@ -141,7 +144,8 @@ class ParticleFilter(AbstractEstimator):
 
 
 def _systematic_resampling(key: PRNGKeyArray, logits: Array, positions: Any, n: int) -> tuple[Array, Array, Any]:
-    """Systematic resampling as traced code: cuthbert's own calls back to the host, where this thread's precision is not set."""
+    """Systematic resampling as traced code: cuthbert's own calls back to the host, where this thread's precision is
+    not set."""
     grid = (jr.uniform(key, (), logits.dtype) + jnp.arange(n)) / n
     chosen = jnp.clip(jnp.searchsorted(jnp.cumsum(jax.nn.softmax(logits)), grid), 0, logits.shape[0] - 1)
     chosen = chosen.astype(jnp.arange(n).dtype)
@@ -168,7 +172,8 @@ def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Any) 
 
 
 def cuthbert_promotion() -> AbstractContextManager:
-    """cuthbert broadcasts arrays of different rank where there is one output; a caller may have forbidden that for his own code."""
+    """cuthbert broadcasts arrays of different rank where there is one output; a caller may have forbidden that for
+    his own code."""
     return jax.numpy_rank_promotion("allow")
 
 

@@ -73,7 +73,8 @@ class Identified:
     ) -> Rollout:
         """Free run over a record: sees all its controls, but of its outputs only the first `n_init`.
 
-        The start is read off those samples by a filter on the learnt model, or as `start` says. The result begins at step `n_init`.
+        The start is read off those samples by a filter on the learnt model, or as `start` says. The result begins at
+        step `n_init`.
         """
         if not 1 <= n_init < len(episode):
             raise DataError(
@@ -97,9 +98,11 @@ class Identified:
         start: AbstractStart | None = None,
         key: PRNGKeyArray,
     ) -> Rollout:
-        """Beyond the end of a record, under the inputs of the steps to come (or for `steps` steps if there are no inputs).
+        """Beyond the end of a record, under the inputs of the steps to come (or for `steps` steps if there are no
+        inputs).
 
-        Row i of `inputs` belongs to step len(episode) + i; the last row is held after the last predicted output and not used.
+        Row i of `inputs` belongs to step len(episode) + i; the last row is held after the last predicted output and
+        not used.
         """
         future = self._future_inputs(inputs, steps)
         start_key, run_key = jr.split(key)
@@ -119,7 +122,8 @@ class Identified:
         propagation: AbstractPropagation | None = None,
         key: PRNGKeyArray,
     ) -> Rollout:
-        """Free run from a given latent state (uncertain if `chol` is given); the first output is that of the state itself."""
+        """Free run from a given latent state (uncertain if `chol` is given); the first output is that of the state
+        itself."""
         future = self._future_inputs(inputs, steps)
         size = self.model.state_dim
         mean = np.asarray(state, dtype=float)
@@ -215,7 +219,8 @@ class Identified:
 
     def _recognised(self, episode: Episode) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
         assert self.recognition is not None
-        # Not through Episodes, which want every output measured somewhere: to read states off a record that is not needed.
+        # Not through Episodes, which want every output measured somewhere: to read states off a record that is not
+        # needed.
         padded = pad([self._scaled(episode)], length=None, dtype=self._dtype)
         one = jax.tree.map(lambda leaf: leaf[0], padded)
         return _run.marginals(_run.recognise(self.recognition, one))
@@ -228,8 +233,8 @@ class Identified:
         found, wanted = (episode.num_outputs, episode.num_inputs), (len(self.output_names), len(self.input_names))
         if found != wanted:
             raise DataError(
-                f"'{episode.name}' has {found[0]} outputs and {found[1]} inputs, but the model was fitted to {wanted[0]} "
-                f"({', '.join(self.output_names)}) and {wanted[1]} ({', '.join(self.input_names)})"
+                f"'{episode.name}' has {found[0]} outputs and {found[1]} inputs, but the model was fitted to "
+                f"{wanted[0]} ({', '.join(self.output_names)}) and {wanted[1]} ({', '.join(self.input_names)})"
             )
 
     @property

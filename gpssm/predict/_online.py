@@ -35,7 +35,8 @@ class OnlineFilter:
 
     @double_precision
     def update(self, y: Numbers | float | int, u: Numbers | float | int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Take a measurement (NaN where missing) and the control applied now. Returns mean and covariance of the latent state."""
+        """Take a measurement (NaN where missing) and the control applied now. Returns mean and covariance of the
+        latent state."""
         control = self._scaled_control(u)
         measured = np.atleast_1d(np.asarray(y, dtype=float))
         if measured.shape != self._scaler.output_mean.shape or np.isinf(measured).any():

@@ -22,7 +22,8 @@ class AbstractPropagation(eqx.Module):
 
 
 class Pathwise(AbstractPropagation):
-    """One function draw for the whole trajectory: what is not known about the function is the same error at each visit."""
+    """One function draw for the whole trajectory: what is not known about the function is the same error at each
+    visit."""
 
     num_features: int = eqx.field(static=True, default=256)
 

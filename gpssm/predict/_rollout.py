@@ -10,8 +10,8 @@ from jaxtyping import Float
 class Rollout:
     """Predicted outputs for the steps `start`, `start + 1`, ... of a record.
 
-    `signals` are the outputs without measurement noise, one for each sampled trajectory; `samples` have the noise added and are what a
-    sensor would show. Moments, intervals and quantiles are those of the measured outputs.
+    `signals` are the outputs without measurement noise, one for each sampled trajectory; `samples` have the noise
+    added and are what a sensor would show. Moments, intervals and quantiles are those of the measured outputs.
     """
 
     start: int
@@ -46,8 +46,8 @@ class Rollout:
     def quantile(self, level: float) -> Float[np.ndarray, "T O"]:
         """Quantile of the measured outputs, at rank level (S + 1) of the S samples.
 
-        A measurement is one more draw, so that intervals between such quantiles hold it with their nominal probability; between
-        NumPy's default quantiles of 100 samples, a 95 % interval would hold 93 %.
+        A measurement is one more draw, so that intervals between such quantiles hold it with their nominal
+        probability; between NumPy's default quantiles of 100 samples, a 95 % interval would hold 93 %.
         """
         return np.quantile(self.samples, level, axis=0, method="weibull")
 
@@ -64,7 +64,8 @@ class Rollout:
 
 @dataclass(frozen=True)
 class States:
-    """Mean and covariance factor of the latent state at each step, in the model's own units, and the outputs they explain."""
+    """Mean and covariance factor of the latent state at each step, in the model's own units, and the outputs they
+    explain."""
 
     means: Float[np.ndarray, "T D"]
     chols: Float[np.ndarray, "T D D"]

@@ -50,7 +50,8 @@ def ahead(
     num_samples: int,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "K T D"], Float[Array, "K T O"]]:
-    """The state at the end of each row of controls, started from each row's own state; one function draw serves all rows."""
+    """The state at the end of each row of controls, started from each row's own state; one function draw serves all
+    rows."""
     dynamics = model.transition.condition()
 
     def one(sample_key: PRNGKeyArray) -> Array:
@@ -98,7 +99,8 @@ def smoothed(model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], obser
 def output_moments(
     model: GPSSM, means: Float[Array, "T D"], chols: Float[Array, "T D D"]
 ) -> tuple[Float[Array, "T O"], Float[Array, "T O"]]:
-    """Mean and standard deviation of the noise-free outputs of Gaussian states to first order (exact for a linear emission)."""
+    """Mean and standard deviation of the noise-free outputs of Gaussian states to first order (exact for a linear
+    emission)."""
     emit = model.emission.mean
 
     def spread(mean: Array, chol: Array) -> Array:

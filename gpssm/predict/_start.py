@@ -16,4 +16,5 @@ class Filtered(AbstractStart):
 
 
 class Recognised(AbstractStart):
-    """By the recognition network, as in the paper. It has been trained on whole episodes and reads short ones less well."""
+    """By the recognition network, as in the paper. It has been trained on whole episodes and reads short ones less
+    well."""

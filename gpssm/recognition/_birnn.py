@@ -34,8 +34,9 @@ class Head(eqx.Module):
 class BiRNN(AbstractRecognition):
     """Reads an episode forwards and backwards; linear heads give mean, gain and factor of each state.
 
-    The first state comes from the backward network's last output, which has seen the whole episode. Missing outputs are read as zero
-    together with their mask. `skip` adds a linear read-out of the outputs to the means, for outputs that are nearly states.
+    The first state comes from the backward network's last output, which has seen the whole episode. Missing outputs
+    are read as zero together with their mask. `skip` adds a linear read-out of the outputs to the means, for outputs
+    that are nearly states.
     """
 
     forward: AbstractCell
@@ -63,7 +64,8 @@ class BiRNN(AbstractRecognition):
         scale: float = 0.1,
         key: PRNGKeyArray,
     ) -> "BiRNN":
-        """A network whose posterior starts with contractive gains and small factors; `offsets=False` is the paper's own family."""
+        """A network whose posterior starts with contractive gains and small factors; `offsets=False` is the paper's
+        own family."""
         keys = jr.split(key, 4)
         size = 2 * outputs + inputs
         chol_bias = jnp.zeros(num_chol_numbers(state_dim, diagonal)).at[:state_dim].set(jnp.log(scale))

@@ -1,7 +1,7 @@
 """Two recurrences, one in each direction, in one loop.
 
-The derivative is written out: the backward loop only carries the adjoint of the hidden state, and the gradients of the weights are
-one matrix product each after it, instead of being accumulated inside.
+The derivative is written out: the backward loop only carries the adjoint of the hidden state, and the gradients of
+the weights are one matrix product each after it, instead of being accumulated inside.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,8 @@ Pair = tuple[Array, Array]
 def recur(
     combine: Combine, weights: Pair, biases: Pair, projected: Pair, valid: tuple[Bool[Array, " T"], Bool[Array, " T"]]
 ) -> tuple[Float[Array, "T H"], Float[Array, "T H"]]:
-    """h' = combine(h, h weight + bias, projected) from h = 0, for both members; steps that are not valid carry h through."""
+    """h' = combine(h, h weight + bias, projected) from h = 0, for both members; steps that are not valid carry h
+    through."""
     return _forward(combine, weights, biases, projected, valid)[0]
 
 

@@ -20,8 +20,8 @@ from gpssm.systems._base import Simulated
 class Kink:
     """x[t+1] = f(x[t]) + noise with f(x) = x + 1 below 4 and 13 - 2x above; y[t] = x[t] + noise.
 
-    Initial states are standard normal, the prior of a state-space model in these units: an episode climbs the rising branch
-    once and then stays in about [2.5, 5.3], so that short episodes show both branches.
+    Initial states are standard normal, the prior of a state-space model in these units: an episode climbs the rising
+    branch once and then stays in about [2.5, 5.3], so that short episodes show both branches.
     """
 
     process_variance: float = 0.01

@@ -7,10 +7,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 
 class Transitions(eqx.Module):
-    """Transitions of all episodes as one weighted table: row n went from `states[n]` under `controls[n]` to a Gaussian next state.
+    """Transitions of all episodes as one weighted table: row n went from `states[n]` under `controls[n]` to a
+    Gaussian next state.
 
-    The next state is described by its mean and variance given the state it came from, so that its own noise is integrated out
-    exactly and only the state it came from has to be sampled or put on quadrature nodes.
+    The next state is described by its mean and variance given the state it came from, so that its own noise is
+    integrated out exactly and only the state it came from has to be sampled or put on quadrature nodes.
     """
 
     states: Float[Array, "*N D"]
@@ -26,7 +27,8 @@ class AbstractFunctionDraw(eqx.Module):
 
     @abstractmethod
     def __call__(self, x: Float[Array, " D"], u: Float[Array, " P"], *, key: PRNGKeyArray) -> Float[Array, " D"]:
-        """The next state without process noise. The key serves only what the draw cannot hold consistent (often nothing)."""
+        """The next state without process noise. The key serves only what the draw cannot hold consistent (often
+        nothing)."""
 
 
 class AbstractDynamics(eqx.Module):
@@ -70,7 +72,8 @@ class AbstractTransition(eqx.Module):
 
 
 class Conditioned(AbstractTransition):
-    """A transition that has been conditioned already, for uses that query it again and again, such as a control loop."""
+    """A transition that has been conditioned already, for uses that query it again and again, such as a control
+    loop."""
 
     dynamics: AbstractDynamics
 

@@ -13,7 +13,8 @@ from gpssm._linalg import factorise, rounding_jitter
 
 
 class NaturalParameters(eqx.Module):
-    """q(v) of one state dimension by precision and shift; a step of natural gradient is a convex combination of these."""
+    """q(v) of one state dimension by precision and shift; a step of natural gradient is a convex combination of
+    these."""
 
     precision: Float[Array, "M M"]
     shift: Float[Array, " M"]
@@ -46,7 +47,8 @@ class NaturalParameters(eqx.Module):
         return covariance @ self.shift, factorise(covariance, rounding_jitter(covariance.dtype)).chol
 
     def towards(self, target: "NaturalParameters", rate: float) -> "NaturalParameters":
-        """A natural-gradient step of the given size; the bound is quadratic in v, so that size one lands on the optimum."""
+        """A natural-gradient step of the given size; the bound is quadratic in v, so that size one lands on the
+        optimum."""
         return NaturalParameters(
             (1.0 - rate) * self.precision + rate * target.precision, (1.0 - rate) * self.shift + rate * target.shift
         )
@@ -60,7 +62,8 @@ def collapsed_terms(
     weights: Float[Array, " N"],
     noise: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Expected log transition density and KL of one dimension with q(v) at its optimum. `squares` is E[residual^2] a row."""
+    """Expected log transition density and KL of one dimension with q(v) at its optimum. `squares` is E[residual^2] a
+    row."""
     factor = factorise(optimum.precision, rounding_jitter(noise.dtype))
     half = factor.inverse @ optimum.shift
     mean = factor.inverse.T @ half

@@ -39,7 +39,8 @@ class SparseDynamics(AbstractDynamics):
         return means[0], jnp.maximum(variances[0], 0.0)
 
     def expected_log_prob(self, transitions: Transitions) -> Float[Array, ""]:
-        """The paper's transition term: log N(next | mean, s^2) - v / (2 s^2), with the next state's own variance added."""
+        """The paper's transition term: log N(next | mean, s^2) - v / (2 s^2), with the next state's own variance
+        added."""
         means, variances = self.function_moments(transitions.states, transitions.controls)
         squares = (transitions.next_means - means) ** 2 + transitions.next_variances + variances
         return jnp.sum(transitions.weights[:, None] * expected_log_normal(squares, self.noise[None, :]))
@@ -79,8 +80,8 @@ class SparseDynamics(AbstractDynamics):
 class SparseGPDraw(AbstractFunctionDraw):
     """prior draw + B(z)' (v - L^-1 prior draw at the inducing inputs).
 
-    For a kernel without known random features the prior draw is missing: then the inducing values are held along the trajectory and
-    only the (usually small) variance that they leave unexplained is drawn afresh at each step.
+    For a kernel without known random features the prior draw is missing: then the inducing values are held along the
+    trajectory and only the (usually small) variance that they leave unexplained is drawn afresh at each step.
     """
 
     bases: tuple[Basis, ...]

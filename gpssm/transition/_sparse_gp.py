@@ -17,7 +17,8 @@ from gpssm.transition._sparse_dynamics import SparseDynamics
 
 
 class SparseGP(AbstractTransition):
-    """next_d = mean_d(x, u) + g_d(x, u) + noise_d, with g_d a GP summarised by q(u_d) = N(mean, chol chol') at inducing inputs.
+    """next_d = mean_d(x, u) + g_d(x, u) + noise_d, with g_d a GP summarised by q(u_d) = N(mean, chol chol') at
+    inducing inputs.
 
     With `whitened` the stored q is over v = L^-1 u; otherwise over u, the values of g at the inducing inputs.
     """
@@ -103,7 +104,8 @@ class SparseGP(AbstractTransition):
         return SparseDynamics(bases, q_mean, q_chol, self.noise_variance(), self.mean)
 
     def collapsed(self, transitions: Transitions) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """Expected log transition density and KL with q(u) at its closed-form optimum, and the jitter that was needed."""
+        """Expected log transition density and KL with q(u) at its closed-form optimum, and the jitter that was
+        needed."""
         bases, noise = self.bases(), self.noise_variance()
         residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
         projected = _project(bases, transitions)
@@ -121,7 +123,8 @@ class SparseGP(AbstractTransition):
         return log_prob, kl, jnp.max(jnp.stack([basis.factor.jitter for basis in bases]))
 
     def towards_optimum(self, transitions: Transitions, rate: float = 1.0) -> "SparseGP":
-        """q(u) moved by a natural-gradient step towards its optimum for these transitions; rate one goes all the way."""
+        """q(u) moved by a natural-gradient step towards its optimum for these transitions; rate one goes all the
+        way."""
         now, noise = self.condition(), self.noise_variance()
         residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
         projected = _project(now.bases, transitions)

@@ -113,7 +113,8 @@ def test_arccosine_is_the_chance_that_two_steps_agree():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_arccosine_near_coincidence_keeps_its_digits_and_its_slope(dtype):
-    """Near x the kernel falls by variance / pi times the angle; no plain arc-cosine gets this right in single precision."""
+    """Near x the kernel falls by variance / pi times the angle; no plain arc-cosine gets this right in single
+    precision."""
     kernel = cast(ArcCosine0(), dtype)
     gaps = np.logspace(-3, -1 if dtype == np.float32 else -1, 5).astype(dtype)
     gaps = np.append(gaps, np.asarray(1e-5 if dtype == np.float32 else 1e-9, dtype))

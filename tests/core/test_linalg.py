@@ -62,7 +62,8 @@ def test_the_derivative_ignores_which_triangle_holds_the_change():
 
 def test_jitter_grows_until_the_matrix_factorises_and_is_reported():
     rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))[0]
-    # With mean diagonal about 3/4, the relative jitter that lifts -1e-4 above zero is the third power of ten above 1e-6.
+    # With mean diagonal about 3/4, the relative jitter that lifts -1e-4 above zero is the third power of ten above
+    # 1e-6.
     matrix = rotation @ np.diag([1.0, 1.0, 1.0, -1e-4]) @ rotation.T
     matrix = 0.5 * (matrix + matrix.T)
     chol, inverse, jitter, _ = parts(matrix)

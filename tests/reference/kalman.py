@@ -1,4 +1,5 @@
-"""The linear-Gaussian state-space model in plain NumPy: evidence by the Kalman filter, posterior from the dense joint."""
+"""The linear-Gaussian state-space model in plain NumPy: evidence by the Kalman filter, posterior from the dense
+joint."""
 
 from dataclasses import dataclass
 
