@@ -1,9 +1,11 @@
 """The kink: learn a non-smooth transition function from noisy observations of its state (section 4.1 of the paper).
 
-Two cases: `best`, our recipe (q(u) collapsed, states polished without the network), and `paper`, the paper's (Adam on
-an explicit q(u), states from the network alone). State and outputs share their units here, so that nothing is
-rescaled: x[0] ~ N(0, 1) is the model's own prior.
+Two cases: `best`, our recipe (q(u) collapsed; states polished without the network, once from the network's posterior and
+once from the data; the higher bound wins), and `paper`, the paper's (Adam on an explicit q(u), states from the network
+alone). State and outputs share their units here, so that nothing is rescaled: x[0] ~ N(0, 1) is the model's own prior.
 """
+
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +21,7 @@ from gpssm.systems import Kink
 EPISODES, STEPS, INDUCING, HIDDEN = 200, 10, 20, 20
 SEEDS = (0, 1, 2, 3, 4)
 ADAM_STEPS = {"best": 2000, "paper": 4000}
-POLISH = 150
+POLISH = 300
 KERNELS = ("rbf", "rbf+matern12", "arccos0", "mgp")
 PROTOCOL = {
     "system": "f(x) = x + 1 below 4, else 13 - 2x; process variance 0.01, observation variance 0.1, x[0] ~ N(0, 1)",
@@ -28,7 +30,8 @@ PROTOCOL = {
     "emission fixed to the truth but for its noise",
     "rmse_visited": "transition mean against f on 400 even points over the 1 to 99 % range of the true visited states",
     "rmse_kink": "the same within 0.5 of x = 4",
-    "selection": "settings fixed in advance, the same for all seeds; nothing is chosen by these scores",
+    "selection": "settings fixed in advance, the same for all seeds; of two starts the one with the higher training "
+    "bound; nothing is chosen by these scores",
     "trivial": "method 'keep_state' predicts f(x) = x, method 'linear' is least squares on consecutive outputs",
 }
 
@@ -80,7 +83,12 @@ def learn(case: str, name: str, episodes: gpssm.Episodes, quick: bool, key: jax.
     )
     if case == "paper":
         return fitted
-    return gpssm.refine(fitted, episodes, iterations=20 if quick else POLISH, network_steps=0, key=refine_key)
+    options = {"iterations": 20 if quick else POLISH, "key": refine_key}
+    candidates = [
+        gpssm.refine(fitted, episodes, network_steps=0, **options),
+        gpssm.fit_free(model, episodes, scaler=identity_scaler(), **options),
+    ]
+    return max(candidates, key=final_bound)
 
 
 def learnt_function(fitted: gpssm.FitResult, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,29 +116,28 @@ def main() -> None:
     options = arguments(__doc__ or "", "kink")
     seeds, kernels = ((0,), KERNELS[:1]) if options.quick else (SEEDS, KERNELS)
     results = Results("kink", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
-    learnt: dict[tuple[str, str], gpssm.FitResult] = {}
+    simulated = {seed: Kink().simulate(episodes=EPISODES, steps=STEPS, key=jr.key(seed)) for seed in seeds}
+    visited = {seed: np.concatenate(s.states)[:, 0] for seed, s in simulated.items()}
     for seed in seeds:
-        simulated = Kink().simulate(episodes=EPISODES, steps=STEPS, key=jr.key(seed))
-        visited = np.concatenate(simulated.states)[:, 0]
-        results.run("trivial", "keep_state", seed, lambda v=visited: scores(lambda x: x, v))
-        results.run("trivial", "linear", seed, lambda v=visited, s=simulated: scores(linear_fit(s.episodes), v))
-        for case in ("best", "paper"):
-            for name in kernels:
+        line = linear_fit(simulated[seed].episodes)
+        results.run("trivial", "keep_state", seed, lambda s=seed: scores(lambda x: x, visited[s]))
+        results.run("trivial", "linear", seed, lambda s=seed, line=line: scores(line, visited[s]))
+    for case, name, seed in product(("best", "paper"), kernels, seeds):
 
-                def work(case=case, name=name, seed=seed, episodes=simulated.episodes, visited=visited):
-                    fitted = learn(case, name, episodes, options.quick, jr.fold_in(jr.key(1), seed))
-                    if seed == seeds[0]:
-                        learnt[case, name] = fitted
-                        store_curve(options.out, case, name, fitted, episodes)
-                    model = fitted.identified.model
-                    return {
-                        **scores(lambda x: learnt_function(fitted, x)[0], visited),
-                        "process_variance": float(model.transition.noise_variance()[0]),
-                        "noise_variance": float(model.emission.noise_variance()[0]),
-                        "elbo_per_step": final_bound(fitted),
-                    }
+        def work(case=case, name=name, seed=seed):
+            episodes = simulated[seed].episodes
+            fitted = learn(case, name, episodes, options.quick, jr.fold_in(jr.key(1), seed))
+            if seed == seeds[0]:
+                store_curve(options.out, case, name, fitted, episodes)
+            model = fitted.identified.model
+            return {
+                **scores(lambda x: learnt_function(fitted, x)[0], visited[seed]),
+                "process_variance": float(model.transition.noise_variance()[0]),
+                "noise_variance": float(model.emission.noise_variance()[0]),
+                "elbo_per_step": final_bound(fitted),
+            }
 
-                results.run(case, name, seed, work)
+        results.run(case, name, seed, work)
     draw_figures(options.out, kernels)
     print(f"results: {results.path}")
 

@@ -3,7 +3,7 @@
 from gpssm import kernels, metrics
 from gpssm._emission import AbstractEmission, LinearGaussian
 from gpssm._history import History
-from gpssm._identify import FitResult, fit, identify, refine
+from gpssm._identify import FitResult, fit, fit_free, identify, refine
 from gpssm._model import GPSSM
 from gpssm._posterior import AbstractStatePosterior, GaussMarkov
 from gpssm._result import FitError, Result
@@ -84,6 +84,7 @@ __all__ = [
     "adam",
     "drive",
     "fit",
+    "fit_free",
     "identify",
     "kernels",
     "metrics",

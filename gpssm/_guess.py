@@ -57,6 +57,10 @@ def _hidden_directions(
         np.concatenate(parts)
         for parts in zip(*(_windows(y, u, window) for y, u in zip(outputs, inputs, strict=True)), strict=True)
     )
+    if not len(past):
+        # No record is long enough to have a past and a future; any spread of states will do.
+        rng = np.random.default_rng(0)
+        return [rng.standard_normal((len(y), count)) for y in outputs]
     both = _ridge(np.concatenate([past, future_inputs], axis=1), future)
     predicted = past @ both[: past.shape[1]]
     predicted -= present @ _ridge(present, predicted)
@@ -93,7 +97,7 @@ def _apply(y: np.ndarray, u: np.ndarray, window: int, by_past: np.ndarray, by_fu
 
 def _rows(values: np.ndarray, steps: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     clipped = np.clip(steps[:, None] + offsets[None, :], 0, len(values) - 1)
-    return values[clipped].reshape(len(steps), -1)
+    return values[clipped].reshape(len(steps), len(offsets) * values.shape[1])
 
 
 def _ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:

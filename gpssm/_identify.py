@@ -28,9 +28,19 @@ from gpssm.fit import (
     train,
 )
 from gpssm.fit._problem import Freeze
-from gpssm.inference import AbstractExpectation, Collapsed, Explicit, GaussHermite, NaturalGradient, Paths, Variational
+from gpssm.inference import (
+    AbstractExpectation,
+    AbstractInducing,
+    Collapsed,
+    Explicit,
+    GaussHermite,
+    NaturalGradient,
+    Paths,
+    Variational,
+)
 from gpssm.predict import Identified
 from gpssm.recognition import BiRNN, FreeStates
+from gpssm.transition import SparseGP
 
 LONG = 20_000
 """From this many time steps on, `identify` trains on windows instead of all data at once."""
@@ -110,7 +120,7 @@ def refine(
     polish_key, follow_key = jr.split(key)
     free = Variational(
         FreeStates.from_posterior(_posterior(inference, data)),
-        Collapsed(),
+        _closed_form(model),
         expectation or default_rule(model.state_dim),
     )
     polished = polish(
@@ -123,10 +133,41 @@ def refine(
     )
     history = fitted.history.then(polished.history)
     network = None
-    if isinstance(inference.recognition, BiRNN) and network_steps > 0:
+    if isinstance(inference.recognition, BiRNN) and network_steps > 0 and polished.result is not Result.interrupted:
         network = _follow(polished.model, inference.recognition, data, network_steps, progress, follow_key)
     identified = _identified(polished.model, network, episodes, scaler, history)
     return FitResult(identified, polished.inference, history, polished.result)
+
+
+@double_precision
+def fit_free(
+    model: GPSSM,
+    episodes: Episodes,
+    *,
+    scaler: Scaler | None = None,
+    iterations: int = 300,
+    expectation: AbstractExpectation | None = None,
+    freeze: Freeze | None = None,
+    progress: Progress | None = None,
+    key: PRNGKeyArray,
+) -> FitResult:
+    """Fit without a network: free states that start at a guess from the data, q(u) collapsed, everything by L-BFGS.
+
+    The quickest way to the optimum on small data; filters read the states of new records.
+    """
+    scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
+    dtype = model.emission.noise_variance().dtype
+    states = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler, dtype=dtype)
+    free = Variational(states, _closed_form(model), expectation or default_rule(model.state_dim))
+    polished = polish(
+        *prepare(model, free, dtype),
+        scaler.apply(episodes).padded(dtype=dtype),
+        iterations=iterations,
+        freeze=freeze,
+        progress=progress,
+        key=key,
+    )
+    return _result(polished, episodes, scaler)
 
 
 @double_precision
@@ -139,6 +180,7 @@ def identify(
     hidden: int = 32,
     steps: int = 800,
     iterations: int = 150,
+    network_steps: int = 400,
     held_out: Episodes | None = None,
     progress: Progress | None = None,
     key: PRNGKeyArray | None = None,
@@ -168,7 +210,15 @@ def identify(
     )
     if long or iterations == 0 or fitted.result is Result.interrupted:
         return fitted.identified
-    return refine(fitted, episodes, iterations=iterations, progress=progress, key=refine_key).identified
+    refined = refine(
+        fitted, episodes, iterations=iterations, network_steps=network_steps, progress=progress, key=refine_key
+    )
+    return refined.identified
+
+
+def _closed_form(model: GPSSM) -> AbstractInducing:
+    """q(u) at its optimum, where there is a q(u)."""
+    return Collapsed() if isinstance(model.transition, SparseGP) else Explicit()
 
 
 def default_rule(state_dim: int) -> AbstractExpectation:

@@ -11,7 +11,7 @@ from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
 from gpssm._emission import AbstractEmission, LinearGaussian
 from gpssm._gaussian import LOG_2PI
-from gpssm._guess import latent_guess, principal_directions, spread_points
+from gpssm._guess import interpolated, latent_guess, principal_directions, spread_points
 from gpssm._params import Positive, cast
 from gpssm._precision import double_precision
 from gpssm.data import Episodes, Scaler
@@ -80,7 +80,7 @@ def _first_emission(scaled: Episodes, state_dim: int, noise: float, learn: bool)
     outputs = scaled.num_outputs
     if state_dim >= outputs:
         return LinearGaussian.first_states(outputs, state_dim, noise=noise, learn=learn)
-    directions = principal_directions([episode.y for episode in scaled], state_dim)
+    directions = principal_directions([interpolated(episode) for episode in scaled], state_dim)
     return LinearGaussian(
         jnp.linalg.pinv(jnp.asarray(directions)).T, jnp.zeros(outputs), Positive.of(jnp.full(outputs, noise))
     )

@@ -68,24 +68,23 @@ def condition(
 
 
 def select_support(inputs: Float[np.ndarray, "N D"], hyper: Hyperparameters, *, count: int) -> np.ndarray:
-    """Indices of points chosen one by one where a measurement would tell most about all outputs together.
+    """Indices of points chosen one by one so that together they leave the least uncertainty at all inputs.
 
-    The remaining variances come from a pivoted Cholesky factorisation of every output's kernel matrix.
+    The sum over the inputs is what matters: picking the most uncertain input each time would spend the points on
+    outliers, such as a pendulum that spins out of control, and leave none for where the trials mostly are.
     """
-    ratio = (hyper.signal_sd / hyper.noise_sd) ** 2
-    remaining = np.ones((len(ratio), len(inputs)))
-    factors = np.zeros((len(ratio), count, len(inputs)))
+    # Residual kernel matrices in units of the signal variance.
+    residual = np.stack([squared_exponential(inputs, inputs, lengthscales, 1.0) for lengthscales in hyper.lengthscales])
     chosen = np.zeros(count, dtype=int)
     for k in range(count):
-        score = np.log1p(ratio[:, None] * remaining).sum(0)
+        left = np.diagonal(residual, axis1=1, axis2=2)
+        explained = np.einsum("eij,eij->ej", residual, residual) / np.maximum(left, _JITTER)
+        score = np.where(left > _JITTER, explained, 0.0).sum(0)
         score[chosen[:k]] = -np.inf
-        pick = int(np.argmax(score))
-        chosen[k] = pick
-        for e, lengthscales in enumerate(hyper.lengthscales):
-            column = squared_exponential(inputs, inputs[pick : pick + 1], lengthscales, 1.0)[:, 0]
-            column = column - factors[e, :k, pick] @ factors[e, :k]
-            factors[e, k] = column / np.sqrt(max(column[pick], _JITTER))
-            remaining[e] = np.maximum(remaining[e] - factors[e, k] ** 2, 0.0)
+        pick = chosen[k] = int(np.argmax(score))
+        column = residual[:, :, pick]
+        scale = np.maximum(column[:, pick], _JITTER)
+        residual = residual - column[:, :, None] * column[:, None, :] / scale[:, None, None]
     return chosen
 
 

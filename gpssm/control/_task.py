@@ -80,6 +80,7 @@ def double_pendulum_swing_up() -> Task:
         policy_lengthscales=(1.0, 1.0, 0.7, 0.7, 0.7, 0.7),
         policy_spread=(4.0, 6.0, 0.7, 0.7, 0.7, 0.7),
         solved_distance=0.2,
+        num_points=160,
     )
 
 

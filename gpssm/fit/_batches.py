@@ -41,6 +41,11 @@ class Minibatches(AbstractBatches):
 
     size: int = eqx.field(static=True)
 
+    def __check_init__(self) -> None:
+        """A batch holds something."""
+        if self.size < 1:
+            raise ValueError(f"size={self.size}: a batch needs at least one episode")
+
     def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
         """`size` different episodes, each standing for population / size."""
         population = data.valid.shape[0]
@@ -59,21 +64,27 @@ class Windows(AbstractBatches):
     starts.
 
     A window's first state has the prior N(0, I) although it continues a record; with windows much longer than the
-    system's memory the effect is small. Weights are the number of steps in all records over the steps in the batch.
+    system's memory the effect is small. Records are drawn so that each contributes steps in proportion to its length.
+    Weights are the number of steps in all records over the steps in the batch.
     """
 
     length: int = eqx.field(static=True)
     size: int = eqx.field(static=True, default=1)
 
+    def __check_init__(self) -> None:
+        """A window holds a transition, and a batch holds something."""
+        if self.length < 2 or self.size < 1:
+            raise ValueError(f"length={self.length}, size={self.size}: need at least two steps and at least one window")
+
     def draw(self, data: Padded, *, key: PRNGKeyArray) -> Padded:
-        """`size` windows, uniformly over all positions in all records."""
+        """`size` windows at uniform positions within their records."""
         lengths = jnp.sum(data.valid, axis=1)
         length = min(self.length, data.valid.shape[1])
-        starts = jnp.maximum(lengths - length, 0) + 1
-        ends = jnp.cumsum(starts)
-        position = jr.randint(key, (self.size,), 0, ends[-1])
-        episode = jnp.searchsorted(ends, position, side="right")
-        start = position - (ends - starts)[episode]
+        episode_key, start_key = jr.split(key)
+        # A record shorter than the window shows fewer steps whenever it is drawn, and so has to be drawn more often.
+        share = lengths / jnp.maximum(jnp.minimum(lengths, length), 1)
+        episode = jr.choice(episode_key, lengths.shape[0], (self.size,), p=share / jnp.sum(share))
+        start = jr.randint(start_key, (self.size,), 0, jnp.maximum(lengths - length, 0)[episode] + 1)
 
         def cut(leaf: Array) -> Array:
             return jax.vmap(lambda e, s: lax.dynamic_slice_in_dim(leaf[e], s, length, axis=0))(episode, start)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import DTypeLike, PRNGKeyArray
 
 from gpssm._history import History
 from gpssm._model import GPSSM
@@ -23,6 +23,7 @@ from gpssm.fit._plateau import Plateau
 from gpssm.fit._problem import Freeze, finish
 from gpssm.fit._progress import Progress, Report, Silent
 from gpssm.inference import Explicit, Variational
+from gpssm.recognition import FreeStates
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def train(
     """
     progress = Silent() if progress is None else progress
     optimiser = adam(steps) if optimiser is None else optimiser
+    if held_out is not None and isinstance(inference.recognition, FreeStates):
+        raise ValueError("free states know the training episodes only: use a BiRNN to watch held-out ones")
     loop_key, finish_key, watch_key = jr.split(key, 3)
     history = History(float(jnp.sum(data.valid)))
     began, tree, result, rollbacks = time.monotonic(), (model, inference), Result.finished, 0
@@ -121,6 +124,6 @@ def _report(stage: str, snapshot: Snapshot, history: History, steps: int, began:
     )
 
 
-def prepare(model: GPSSM, inference: Variational, dtype: jnp.dtype) -> tuple[GPSSM, Variational]:
+def prepare(model: GPSSM, inference: Variational, dtype: DTypeLike) -> tuple[GPSSM, Variational]:
     """One precision and strong types throughout, so that a second call does not compile again."""
     return cast((model, inference), dtype)

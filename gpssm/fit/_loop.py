@@ -16,7 +16,7 @@ from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
 from gpssm.data import Padded
-from gpssm.fit._batches import AbstractBatches, FullBatch
+from gpssm.fit._batches import AbstractBatches, FullBatch, Windows
 from gpssm.fit._problem import Freeze, Problem, Tree
 from gpssm.fit._step import TrainState, run_steps
 from gpssm.inference import Collapsed, Variational
@@ -95,7 +95,7 @@ def drive(
 def _check(inference: Variational, batches: AbstractBatches) -> None:
     if isinstance(inference.inducing, Collapsed) and not batches.is_full():
         raise ValueError("a collapsed q(u) needs full batches: use NaturalGradient() or Explicit() with minibatches")
-    if isinstance(inference.recognition, FreeStates) and not batches.is_full() and "length" in vars(batches):
+    if isinstance(inference.recognition, FreeStates) and isinstance(batches, Windows):
         raise ValueError("free states belong to whole episodes: use a BiRNN with windows")
 
 

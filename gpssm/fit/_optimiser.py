@@ -1,6 +1,7 @@
 """Adam with a learning rate for each group of parameters."""
 
 from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -29,6 +30,7 @@ class Rates(NamedTuple):
 
 
 @cache
+@lru_cache(maxsize=64)
 def adam(
     steps: int, rates: Rates | None = None, *, final: float = 0.05, clip: float = 10.0
 ) -> optax.GradientTransformation:

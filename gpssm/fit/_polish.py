@@ -1,6 +1,8 @@
 """Polish: full-batch L-BFGS on a deterministic bound, usually with free states, to the optimum of the family."""
 
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -46,24 +48,17 @@ def polish(
     problem = Problem.of((model, inference), data, freeze)
     trained, held = problem.split((model, inference))
     start, unravel = ravel_pytree(trained)
-    began, history = time.monotonic(), History(problem.num_steps)
-    best_loss, best = np.inf, np.asarray(start)
-    last: list[Trace] = []
+    began, history = time.monotonic(), History(float(problem.num_steps))
 
-    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best_loss, best
+    def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
         loss, gradient, trace = _value_and_grad(problem, unravel(jnp.asarray(flat, start.dtype)), held, data, bound_key)
-        loss, gradient = float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float)
-        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
-            # The line search takes this for a wall and comes back with a shorter step.
-            return 1e10 + abs(best_loss), np.zeros_like(gradient)
-        last[:] = [trace]
-        if loss < best_loss:
-            best_loss, best = loss, np.array(flat)
-        return loss, gradient
+        return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
+
+    objective = _Objective(evaluate)
 
     def after_iteration(intermediate_result: OptimizeResult) -> None:
-        history.append(jax.tree.map(lambda leaf: leaf[None], last[0]))
+        trace = objective.accept()
+        history.append(jax.tree.map(lambda leaf: leaf[None], trace))
         done = len(history.bound)
         progress.update(
             Report(
@@ -71,8 +66,8 @@ def polish(
                 step=done,
                 total=iterations,
                 bound=float(history.bound[-1]),
-                process_noise=np.asarray(last[0].process_noise),
-                measurement_noise=np.asarray(last[0].measurement_noise),
+                process_noise=np.asarray(trace.process_noise),
+                measurement_noise=np.asarray(trace.measurement_noise),
                 steps_per_second=done / (time.monotonic() - began),
             )
         )
@@ -88,18 +83,70 @@ def polish(
             callback=after_iteration,
             options=options,
         )
-        result = Result.converged if outcome.success else Result.finished
+        result = {0: Result.converged, 1: Result.finished}.get(outcome.status, Result.plateau)
     except KeyboardInterrupt:
         result = Result.interrupted
-    if not np.isfinite(best_loss):
-        result = Result.diverged
-    gain = -best_loss - (history.bound[0] if len(history.bound) else -best_loss)
+    if objective.best is None:
+        result, best, gain = Result.diverged, start, 0.0
+    else:
+        best, gain = jnp.asarray(objective.best.at, start.dtype), objective.gain()
     history.events.append(
         f"{stage}: {result.value}; {len(history.bound)} iterations raised the bound by {gain:.4f} a step"
     )
     history.seconds = time.monotonic() - began
-    tree = eqx.combine(unravel(jnp.asarray(best, start.dtype)), held)
+    tree = eqx.combine(unravel(best), held)
     return Trained(*finish(tree, data, key=finish_key), history, result)
+
+
+class _Evaluation(NamedTuple):
+    at: np.ndarray
+    loss: float
+    gradient: np.ndarray
+    trace: Trace
+
+
+class _Objective:
+    """The loss as a line search can bear it: where it is NaN there is a wall just high enough to make the step shorter.
+
+    An enormous wall would make the line search shorten its step by as many orders of magnitude, gain nothing, and call
+    that convergence.
+    """
+
+    def __init__(self, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray, Trace]]):
+        self._evaluate = evaluate
+        self._first: _Evaluation | None = None
+        self._last: _Evaluation | None = None
+        self._origin: _Evaluation | None = None
+        """Where the present line search started."""
+        self.best: _Evaluation | None = None
+
+    def __call__(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient, trace = self._evaluate(flat)
+        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
+            return self._wall(flat), np.zeros_like(gradient)
+        self._last = _Evaluation(np.array(flat), loss, gradient, trace)
+        self._first = self._first or self._last
+        self._origin = self._origin or self._last
+        if self.best is None or loss < self.best.loss:
+            self.best = self._last
+        return loss, gradient
+
+    def _wall(self, flat: np.ndarray) -> float:
+        if self._origin is None:
+            return np.inf
+        # Half of what the slope promised: interpolation then takes about a sixth of the step.
+        promised = abs(float(self._origin.gradient @ (flat - self._origin.at)))
+        return self._origin.loss + 0.5 * promised + 1e-12
+
+    def accept(self) -> Trace:
+        """The line search has ended at the point evaluated last."""
+        assert self._last is not None
+        self._origin = self._last
+        return self._last.trace
+
+    def gain(self) -> float:
+        """How much the loss has fallen since the first evaluation."""
+        return 0.0 if self._first is None or self.best is None else self._first.loss - self.best.loss
 
 
 @eqx.filter_jit

@@ -22,7 +22,8 @@ class Problem(eqx.Module):
     """The trained leaves are `split(tree)[0]`; the loss is minus the bound per time step."""
 
     mask: PyTree = eqx.field(static=True)
-    num_steps: float
+    num_steps: Float[Array, ""]
+    """An array, not a number: data of the same shape but other lengths must find the compiled step."""
 
     @classmethod
     def of(cls, tree: Tree, data: Padded, freeze: Freeze | None) -> "Problem":
@@ -30,11 +31,17 @@ class Problem(eqx.Module):
         model, inference = tree
         frozen = [] if freeze is None else [freeze(model, inference)]
         if isinstance(model.transition, SparseGP) and not inference.inducing.leaves_to_gradients():
-            frozen.append((model.transition.q_mean, model.transition.q_chol))
+            moments = (model.transition.q_mean, model.transition.q_chol)
+            if {id(leaf) for leaf in jax.tree.leaves(moments)} & {id(leaf) for leaf in jax.tree.leaves(frozen)}:
+                raise ValueError(
+                    f"{type(inference.inducing).__name__}() sets q(u) itself and cannot hold it: to freeze q(u) use "
+                    "Explicit(), or freeze other parts of the transition only"
+                )
+            frozen.append(moments)
         mask = trainable_mask(tree, frozen)
         if not any(jax.tree.leaves(mask)):
             raise ValueError("nothing to train: every parameter is frozen")
-        return cls(_Hashable(mask), float(jnp.sum(data.valid)))
+        return cls(_Hashable(mask), jnp.sum(data.valid).astype(data.y.dtype))
 
     def split(self, tree: Tree) -> tuple[PyTree, PyTree]:
         """Trained leaves, and the rest."""
@@ -64,12 +71,14 @@ class _Hashable:
 
 
 def finish(tree: Tree, data: Padded, *, key: PRNGKeyArray, paths: int = 32) -> Tree:
-    """Store the q(u) that predictions use, from more paths than a training step takes."""
+    """Store the q(u) that predictions use, from more paths than a training step takes. If that fails, keep the old one."""
     model, inference = tree
     averaged = inference
     if isinstance(inference.expectation, Paths):
         averaged = eqx.tree_at(lambda i: i.expectation, inference, Paths(max(paths, inference.expectation.num)))
     transition = _finish(model, averaged, data, key)
+    if not all(jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(transition, eqx.is_inexact_array))):
+        return tree
     return eqx.tree_at(lambda m: m.transition, model, transition), inference
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -61,11 +61,26 @@ class Silent:
         """Nothing."""
 
 
+@runtime_checkable
+class Stream(Protocol):
+    """Where a console writes: a terminal, a file, or a buffer."""
+
+    def write(self, text: str, /) -> object:
+        """Take text."""
+
+    def flush(self) -> object:
+        """Let it be seen."""
+
+    def isatty(self) -> bool:
+        """Whether lines can be rewritten."""
+        ...
+
+
 @dataclass
 class Console:
     """On a terminal one line that is rewritten; elsewhere a line every `every` seconds."""
 
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    stream: Stream = field(default_factory=lambda: sys.stderr)
     every: float = 5.0
     _last: float = field(default=-np.inf, init=False)
     _open: bool = field(default=False, init=False)

@@ -71,7 +71,8 @@ def _directions(
             frequencies = jr.normal(normal_key, (num_features, size), dtype)
             df = _DEGREES_OF_FREEDOM[type(kernel)]
             if df is not None:
-                chi2 = 2.0 * jr.gamma(chi_key, 0.5 * df, (num_features, 1), dtype)
+                # A sum of df squares; the general sampler would take seconds to compile.
+                chi2 = jnp.sum(jr.normal(chi_key, (num_features, df), dtype) ** 2, axis=1, keepdims=True)
                 frequencies = frequencies / jnp.sqrt(chi2 / df)
             return frequencies
 

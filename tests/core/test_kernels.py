@@ -16,90 +16,107 @@ from hypothesis.extra import numpy as hnp
 from gpssm._params import cast
 from gpssm.kernels import ArcCosine0, Manifold, cross_covariance, diagonal
 from tests.reference import kernels as plain
+from tests.reference.compiling import jit
 from tests.reference.kernel_cases import CASES, INPUTS
 from tests.reference.montecarlo import assert_mean
 
 N = 5
 every_kernel = pytest.mark.parametrize("name", CASES)
+Kernels = dict[str, gk.AbstractKernel]
 
 
 @cache
-def case(name: str) -> tuple[gk.AbstractKernel, plain.Kernel]:
-    kernel, twin = CASES[name]()
-    return cast(kernel, np.float64), twin
+def kernels(dtype: type) -> Kernels:
+    return cast({name: make()[0] for name, make in CASES.items()}, dtype)
 
 
-@eqx.filter_jit
-def evaluate(kernel: gk.AbstractKernel, x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return cross_covariance(kernel, x, y), diagonal(kernel, x)
+# All kernels in one compiled function: compiling them one by one would take most of the time of these tests.
+@jit
+def evaluate(every: Kernels, x: jax.Array, y: jax.Array) -> dict[str, tuple[jax.Array, jax.Array, jax.Array]]:
+    """Matrix, diagonal, and one entry of the matrix by a direct call."""
+    return {name: (cross_covariance(k, x, y), diagonal(k, x), k(x[1], y[2])) for name, k in every.items()}
 
 
-@eqx.filter_jit
-def value_and_gradients(kernel: gk.AbstractKernel, x: jax.Array, y: jax.Array, weights: jax.Array):
+def total(arguments: tuple[gk.AbstractKernel, jax.Array, jax.Array], weights: jax.Array) -> jax.Array:
+    kernel, x, y = arguments
+    return jnp.sum(weights * cross_covariance(kernel, x, y)) + jnp.sum(diagonal(kernel, x))
+
+
+@jit
+def gradients(every: Kernels, x: jax.Array, y: jax.Array, weights: jax.Array) -> dict[str, tuple[jax.Array, object]]:
     """A weighted sum of the whole matrix and the diagonal, with its gradient in parameters and both sets of inputs."""
+    return {name: eqx.filter_value_and_grad(total)((k, x, y), weights) for name, k in every.items()}
 
-    def total(arguments: tuple[gk.AbstractKernel, jax.Array, jax.Array]) -> jax.Array:
-        k, a, b = arguments
-        return jnp.sum(weights * cross_covariance(k, a, b)) + jnp.sum(diagonal(k, a))
 
-    return eqx.filter_value_and_grad(total)((kernel, x, y))
+@cache
+def at_generic_points() -> tuple[np.ndarray, np.ndarray, dict]:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((N, INPUTS)), rng.standard_normal((N, INPUTS))
+    return x, y, evaluate(kernels(np.float64), x, y)
+
+
+@cache
+def gradients_at_coincident_points(dtype: type) -> dict:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((N, INPUTS)).astype(dtype)
+    x[1] = x[0]
+    x[2] = 0.0
+    return gradients(kernels(dtype), x, x.copy(), rng.standard_normal((N, N)).astype(dtype))
 
 
 @every_kernel
 def test_matrices_equal_numpy_and_pairwise_calls(name):
-    kernel, twin = case(name)
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((N, INPUTS)), rng.standard_normal((N, INPUTS))
-    matrix, variances = evaluate(kernel, x, y)
+    x, y, results = at_generic_points()
+    twin = CASES[name]()[1]
+    matrix, variances, entry = results[name]
     np.testing.assert_allclose(matrix, plain.matrix(twin, x, y), rtol=1e-10, atol=1e-12)
-    # A plain arc-cosine loses half of the digits where the points coincide.
+    # The twin's arc-cosine loses half of the digits where the points coincide.
     np.testing.assert_allclose(variances, [twin(a, a) for a in x], rtol=1e-7)
-    np.testing.assert_allclose(matrix[1, 2], kernel(jnp.asarray(x[1]), jnp.asarray(y[2])), rtol=1e-12)
+    np.testing.assert_allclose(matrix[1, 2], entry, rtol=1e-12)
 
 
-@every_kernel
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=15)
 @given(hnp.arrays(np.float64, (N, INPUTS), elements=st.floats(-4.0, 4.0)))
-def test_gram_matrices_are_positive_semi_definite(name, x):
-    matrix, variances = evaluate(case(name)[0], x, x)
-    matrix = np.asarray(matrix)
-    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(np.diag(matrix), variances, rtol=1e-7, atol=1e-12)
-    assert np.min(np.linalg.eigvalsh(matrix)) >= -1e-7 * (1.0 + np.trace(matrix))
+def test_gram_matrices_are_positive_semi_definite(x):
+    for name, (matrix, variances, _) in evaluate(kernels(np.float64), x, x).items():
+        matrix = np.asarray(matrix)
+        np.testing.assert_allclose(matrix, matrix.T, rtol=1e-12, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(np.diag(matrix), variances, rtol=1e-7, atol=1e-12, err_msg=name)
+        assert np.min(np.linalg.eigvalsh(matrix)) >= -1e-7 * (1.0 + np.trace(matrix)), name
 
 
 @every_kernel
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_and_gradients_are_finite_where_points_coincide(name, dtype):
-    kernel = cast(case(name)[0], dtype)
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((N, INPUTS)).astype(dtype)
-    x[1] = x[0]
-    x[2] = 0.0
-    value, gradients = value_and_gradients(kernel, x, x.copy(), rng.standard_normal((N, N)).astype(dtype))
-    leaves = jax.tree.leaves((value, gradients))
+    value, gradient = gradients_at_coincident_points(dtype)[name]
+    leaves = jax.tree.leaves((value, gradient))
     assert all(leaf.dtype == dtype for leaf in leaves)
     assert all(np.all(np.isfinite(leaf)) for leaf in leaves)
     # Each parameter matters.
-    assert all(np.any(leaf != 0.0) for leaf in jax.tree.leaves(gradients[0]))
+    assert all(np.any(leaf != 0.0) for leaf in jax.tree.leaves(gradient[0]))
 
 
-@every_kernel
-def test_gradients_equal_differences(name):
-    kernel = case(name)[0]
+def test_gradients_equal_differences():
+    every = kernels(np.float64)
     rng = np.random.default_rng(2)
     x, y, weights = (rng.standard_normal(shape) for shape in ((N, INPUTS), (N, INPUTS), (N, N)))
-    arrays, static = eqx.partition((kernel, x, y), eqx.is_inexact_array_like)
-    flat, unflatten = jax.flatten_util.ravel_pytree(arrays)
-    direction = rng.standard_normal(flat.shape)
+    arrays, static = eqx.partition((every, x, y), eqx.is_inexact_array_like)
+    directions = jax.tree.map(lambda leaf: rng.standard_normal(leaf.shape), arrays)
 
-    def along(step: float) -> tuple[float, object]:
-        k, a, b = eqx.combine(unflatten(flat + step * direction), static)
-        return value_and_gradients(k, np.asarray(a), np.asarray(b), weights)
+    def along(step: float) -> dict:
+        moved = jax.tree.map(lambda leaf, d: np.asarray(leaf) + step * d, arrays, directions)
+        return gradients(*eqx.combine(moved, static), weights)
 
-    expected = (along(1e-5)[0] - along(-1e-5)[0]) / 2e-5
-    gradient = jax.flatten_util.ravel_pytree(along(0.0)[1])[0]
-    np.testing.assert_allclose(np.sum(gradient * direction), expected, rtol=1e-5, atol=1e-6)
+    ahead, behind, here = along(1e-5), along(-1e-5), along(0.0)
+    for name in every:
+        expected = (ahead[name][0] - behind[name][0]) / 2e-5
+        pairs = zip(
+            jax.tree.leaves(here[name][1]),
+            jax.tree.leaves((directions[0][name], *directions[1:])),
+            strict=True,
+        )
+        slope = sum(np.sum(np.asarray(g) * d) for g, d in pairs)
+        np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_arccosine_is_the_chance_that_two_steps_agree():
@@ -107,8 +124,8 @@ def test_arccosine_is_the_chance_that_two_steps_agree():
     x, y = np.array([0.5, -1.0, 0.2]), np.array([1.5, 0.3, -0.4])
     normals = np.random.default_rng(3).standard_normal((40_000, INPUTS + 1)) * np.sqrt([0.6, 0.6, 0.6, 0.3])
     active = (normals @ np.append(x, 1.0) > 0) & (normals @ np.append(y, 1.0) > 0)
-    matrix, _ = evaluate(case("ArcCosine0")[0], np.tile(x, (N, 1)), np.tile(y, (N, 1)))
-    assert_mean(2.0 * 1.4 * active, matrix[0, 0])
+    results = evaluate(kernels(np.float64), np.tile(x, (N, 1)), np.tile(y, (N, 1)))
+    assert_mean(2.0 * 1.4 * active, results["ArcCosine0"][0][0, 0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -116,17 +133,50 @@ def test_arccosine_near_coincidence_keeps_its_digits_and_its_slope(dtype):
     """Near x the kernel falls by variance / pi times the angle; no plain arc-cosine gets this right in single
     precision."""
     kernel = cast(ArcCosine0(), dtype)
-    gaps = np.logspace(-3, -1 if dtype == np.float32 else -1, 5).astype(dtype)
-    gaps = np.append(gaps, np.asarray(1e-5 if dtype == np.float32 else 1e-9, dtype))
+    gaps = np.array([1e-5 if dtype == np.float32 else 1e-9, 1e-3, 1e-2, 0.1, 1.0], dtype)
 
-    @jax.jit
     def fall(gap: jax.Array) -> jax.Array:
         # At the origin of one input, (x, 1) turns by arctan(gap).
         return kernel(jnp.stack([gap]), jnp.zeros(1, dtype))
 
-    slopes = jax.jit(jax.vmap(jax.grad(fall)))(gaps)
+    slopes = jit(jax.vmap(jax.grad(fall)))(gaps)
     exact = -1.0 / (np.pi * (1.0 + gaps.astype(np.float64) ** 2))
     np.testing.assert_allclose(slopes, exact, rtol=1e-4 if dtype == np.float32 else 1e-7)
+
+
+@pytest.mark.parametrize("kind", [gk.Matern12, gk.Matern32, gk.Matern52, gk.RBF])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_stay_exact_as_two_points_approach(kind, dtype):
+    """Two points that agree in their large coordinates and nearly in a small one: rounding must not be blown up."""
+    kernel, point = cast(kind(lengthscale=0.5), dtype), np.array([5.1, -3.3, 0.0], dtype)
+    gaps = 10.0 ** -np.arange(2, 16)
+
+    def value(x: jax.Array, y: jax.Array) -> jax.Array:
+        return cross_covariance(kernel, x[None], y[None])[0, 0]
+
+    points = point + gaps[:, None].astype(dtype) * np.array([0.0, 0.0, 1.0], dtype)
+    gradients = jit(jax.vmap(jax.grad(value), in_axes=(0, None)))(points, point)
+    r = gaps / 0.5
+    exact = {
+        gk.Matern12: -2.0 * np.exp(-r),
+        gk.Matern32: -2.0 * 3.0 * r * np.exp(-(3.0**0.5) * r),
+        gk.Matern52: -2.0 * 5.0 / 3.0 * r * (1.0 + 5.0**0.5 * r) * np.exp(-(5.0**0.5) * r),
+        gk.RBF: -2.0 * r * np.exp(-0.5 * r**2),
+    }[kind]
+    tolerance = 1e3 * float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(gradients[:, 2], exact, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(gradients[:, :2], 0.0, atol=tolerance)
+
+
+def test_matrices_may_be_empty():
+    for name, (matrix, variances, _) in evaluate_empty(kernels(np.float64)).items():
+        assert matrix.shape == (N, 0) and variances.shape == (0,), name
+
+
+@jit
+def evaluate_empty(every: Kernels) -> dict:
+    none, some = jnp.zeros((0, INPUTS)), jnp.ones((N, INPUTS))
+    return {name: (cross_covariance(k, some, none), diagonal(k, none), none) for name, k in every.items()}
 
 
 def test_stationary_variance_is_a_scalar_for_any_shape_of_parameter():
@@ -140,7 +190,7 @@ def test_a_manifold_needs_a_layer():
 
 
 def test_a_manifold_maps_points_and_batches_alike():
-    kernel = case("Manifold, 5 layers")[0]
+    kernel = kernels(np.float64)["Manifold, 5 layers"]
     x = np.random.default_rng(4).standard_normal((2, N, INPUTS))
     batch = kernel.features(jnp.asarray(x))
     assert batch.shape == (2, N, 3)

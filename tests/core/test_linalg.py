@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpssm._linalg import ESCALATIONS, Factor, base_jitter, factorise, rounding_jitter, small_cholesky
+from tests.reference.compiling import jit
 from tests.reference.differences import assert_derivatives
 
 quick = settings(deadline=None, max_examples=20)
@@ -18,10 +19,12 @@ def positive(rng: np.random.Generator, size: int, *batch: int) -> np.ndarray:
     return root @ np.swapaxes(root, -1, -2) + 0.5 * np.eye(size)
 
 
-@jax.jit
-def parts(matrix: jax.Array) -> tuple[jax.Array, ...]:
+def pieces(matrix: jax.Array) -> tuple[jax.Array, ...]:
     factor = factorise(matrix, 1e-6)
     return factor.chol, factor.inverse, factor.jitter, factor.log_det()
+
+
+parts = jit(pieces)
 
 
 @quick
@@ -38,12 +41,12 @@ def test_factor_inverse_and_determinant_equal_numpy(seed, log_scale):
 
 @pytest.mark.parametrize("jitter", [1e-12, 0.3])
 def test_derivatives_in_both_modes(jitter):
-    def pieces(root: jax.Array) -> tuple[jax.Array, ...]:
+    def of_root(root: jax.Array) -> tuple[jax.Array, ...]:
         factor = factorise(root @ root.T + jnp.eye(4), jitter)
         return factor.chol, factor.inverse, factor.log_det()
 
     root = np.random.default_rng(0).standard_normal((4, 4))
-    assert_derivatives(pieces, root)
+    assert_derivatives(of_root, root)
 
 
 def test_second_derivatives():
@@ -56,7 +59,7 @@ def test_second_derivatives():
 
 def test_the_derivative_ignores_which_triangle_holds_the_change():
     matrix = positive(np.random.default_rng(1), 4)
-    gradient = jax.jit(jax.grad(lambda m: factorise(m, 1e-9).log_det()))(matrix)
+    gradient = jit(jax.grad(lambda m: factorise(m, 1e-9).log_det()))(matrix)
     np.testing.assert_allclose(gradient, np.linalg.inv(matrix), rtol=1e-6)
 
 
@@ -84,7 +87,7 @@ def test_a_singular_matrix_factorises_with_finite_derivatives(dtype):
         factor = factorise(m, jitter)
         return jnp.sum(factor.inverse**2), factor
 
-    gradient, factor = jax.jit(jax.grad(loss, has_aux=True))(matrix)
+    gradient, factor = jit(jax.grad(loss, has_aux=True))(matrix)
     assert factor.chol.dtype == dtype and gradient.dtype == dtype
     assert factor.jitter <= 10 * jitter
     assert np.all(np.isfinite(factor.inverse)) and np.all(np.isfinite(gradient))
@@ -102,7 +105,7 @@ def test_a_hopeless_matrix_gives_nan_and_ends():
 def test_in_a_batch_each_matrix_has_its_own_jitter_and_its_own_failure():
     good, bad = positive(np.random.default_rng(3), 4), -np.eye(4)
     singular = np.diag([1.0, 1.0, 1.0, -1e-4])
-    chols, _, jitters, _ = jax.jit(jax.vmap(parts))(np.stack([good, bad, singular]))
+    chols, _, jitters, _ = jit(jax.vmap(pieces))(np.stack([good, bad, singular]))
     np.testing.assert_array_equal(chols[0], parts(good)[0])
     assert np.all(np.isnan(np.diag(chols[1]))) and np.all(np.isfinite(chols[2]))
     assert jitters[0] == 1e-6 and jitters[2] > jitters[0]
@@ -120,7 +123,7 @@ def test_batched_factorisations_with_gradients_do_not_deadlock():
         factors = [factorise(matrix, 1e-3) for matrix in matrices(points)]
         return sum((jnp.sum(factor.inverse) + factor.log_det() for factor in factors), jnp.zeros(()))
 
-    compiled = jax.jit(jax.vmap(jax.value_and_grad(loss)))
+    compiled = jit(jax.vmap(jax.value_and_grad(loss)))
     points = np.random.default_rng(0).standard_normal((4, 100, 3))
     for _ in range(3):
         values, gradients = jax.block_until_ready(compiled(points))
@@ -133,7 +136,7 @@ def test_batched_factorisations_with_gradients_do_not_deadlock():
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_small_cholesky_equals_numpy_for_any_batch(size):
     matrices = positive(np.random.default_rng(4), size, 3, 2)
-    np.testing.assert_allclose(jax.jit(small_cholesky)(matrices), np.linalg.cholesky(matrices), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(jit(small_cholesky)(matrices), np.linalg.cholesky(matrices), rtol=1e-10, atol=1e-12)
 
 
 def test_derivatives_of_small_cholesky():

@@ -14,7 +14,7 @@ import pytest
 
 import gpssm
 from gpssm.fit import Report, _step
-from tests.fit.conftest import EVERY, padded
+from tests.fit.small_task import EVERY, indefinite_task, padded
 
 
 def _leaves(tree) -> list[np.ndarray]:
@@ -50,9 +50,7 @@ def counted(task):
         for _ in snapshots:
             chunks.append(traces)
         other = padded((7, 12, 8), seed=5)
-        again = gpssm.train(
-            task.model, task.inference, other, optimiser=task.optimiser, steps=2 * EVERY, key=jr.key(1)
-        )
+        again = gpssm.train(task.model, task.inference, other, optimiser=task.optimiser, steps=2 * EVERY, key=jr.key(1))
         return chunks, traces, again
 
 
@@ -201,8 +199,6 @@ def test_free_states_cannot_judge_other_records(task):
 
 def test_a_matrix_that_needs_more_jitter_is_reported(caplog):
     """A `kernel` that is not positive definite: off the diagonal it is larger than on it."""
-    from tests.fit.indefinite import indefinite_task
-
     made = indefinite_task()
     said = []
 
@@ -215,7 +211,13 @@ def test_a_matrix_that_needs_more_jitter_is_reported(caplog):
 
     with caplog.at_level(logging.WARNING, logger="gpssm"):
         done = gpssm.train(
-            made.model, made.inference, made.data, optimiser=made.optimiser, steps=1, progress=Listening(), key=jr.key(0)
+            made.model,
+            made.inference,
+            made.data,
+            optimiser=made.optimiser,
+            steps=1,
+            progress=Listening(),
+            key=jr.key(0),
         )
     events = [event for event in done.history.events if "jitter" in event]
     assert events == said

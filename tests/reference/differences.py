@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from tests.reference.compiling import jit
+
 
 def assert_derivatives(
     function: Callable[[jax.Array], object],
@@ -24,7 +26,7 @@ def assert_derivatives(
     def flat(x: jax.Array) -> jax.Array:
         return ravel_pytree(function(x))[0]
 
-    @jax.jit
+    @jit
     def all_of_it(x: jax.Array, v: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         value, pull = jax.vjp(flat, x)
         pushed = jax.jvp(flat, (x,), (v,))[1] if forward else jnp.zeros_like(value)

@@ -1,0 +1,51 @@
+"""The gradient of the whole compiled bound against finite differences, for each kind of kernel.
+
+Compiled code rounds differently from single operations: on the diagonal of a kernel matrix a distance of zero may come out as 1e-15, and a
+rough kernel divides by it. Only a test of the compiled whole sees that.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from gpjax.kernels import RBF, Matern12, Matern32, Matern52
+from jax.flatten_util import ravel_pytree
+
+import gpssm
+from gpssm.fit import prepare
+from gpssm.fit._problem import Problem
+
+KERNELS = {
+    "rbf": lambda: RBF(lengthscale=1.0),
+    "rbf+matern12": lambda: RBF(lengthscale=10.0) + Matern12(lengthscale=0.1),
+    "matern32": lambda: Matern32(lengthscale=jnp.array([0.3, 0.7])),
+    "matern52*rbf": lambda: Matern52(lengthscale=0.5) * RBF(lengthscale=2.0),
+    "arccos0": lambda: gpssm.kernels.ArcCosine0(),
+    "manifold": lambda: gpssm.kernels.Manifold(Matern12(), inputs=2, key=jr.key(3)),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("inducing", [gpssm.Collapsed(), gpssm.Explicit()])
+def test_compiled_gradient_agrees_with_finite_differences(name, inducing):
+    rng = np.random.default_rng(0)
+    records = [rng.standard_normal((6, 1)).cumsum(axis=0) for _ in range(3)]
+    episodes = gpssm.Episodes.from_arrays(y=records, u=[rng.standard_normal((6, 1)) for _ in range(3)])
+    model = gpssm.GPSSM.from_data(episodes, state_dim=1, kernel=KERNELS[name](), num_inducing=8, key=jr.key(0))
+    states = gpssm.FreeStates.from_data(episodes, state_dim=1)
+    tree = prepare(model, gpssm.Variational(states, inducing, gpssm.GaussHermite(3)), jnp.float64)
+    data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
+    problem = Problem.of(tree, data, None)
+    trained, held = problem.split(tree)
+    start, unravel = ravel_pytree(trained)
+    # Away from exact coincidences of inducing inputs and states, where a rough kernel has no derivative.
+    start = start + 0.02 * jnp.asarray(rng.standard_normal(start.size))
+    loss = eqx.filter_jit(lambda flat: problem.loss(unravel(flat), held, data, jr.key(0))[0])
+    gradient = jax.grad(loss)(start)
+    for direction in rng.standard_normal((4, start.size)):
+        direction = jnp.asarray(direction / np.linalg.norm(direction))
+        step = 1e-6
+        numeric = (loss(start + step * direction) - loss(start - step * direction)) / (2 * step)
+        np.testing.assert_allclose(gradient @ direction, numeric, rtol=1e-4, atol=1e-6)

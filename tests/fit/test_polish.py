@@ -1,0 +1,189 @@
+"""L-BFGS on a deterministic bound: it reaches an optimum that is known, and survives NaN on the way."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jaxtyping import Array, Bool, Float
+from scipy.optimize import minimize
+
+import gpssm
+from gpssm._emission import AbstractEmission
+from gpssm._history import Trace
+from gpssm._params import Positive, cast
+from gpssm.fit import Report, _polish
+from tests.fit.small_task import free_states, padded
+from tests.reference.kalman import LinearModel, evidence
+
+LENGTHS = (20, 14)
+
+
+@pytest.fixture(scope="module")
+def data() -> gpssm.Padded:
+    """Standardised outputs and inputs of a first-order system, the second record shorter, some outputs missing."""
+    whole = padded(LENGTHS, seed=4, length=20)
+    observed = whole.observed & (np.random.default_rng(0).uniform(size=whole.y.shape) > 0.1)
+    return eqx.tree_at(lambda d: (d.y, d.observed), whole, (jnp.where(observed, whole.y, 0.0), observed))
+
+
+def _linear_model(emission: AbstractEmission | None = None, *, noise: float = 0.3) -> gpssm.GPSSM:
+    mean = gpssm.LinearMean(jnp.full((1, 1), 0.3), jnp.full((1, 1), 0.1), jnp.zeros(1))
+    transition = gpssm.Linear(mean, Positive.of(jnp.full(1, 0.3)))
+    emission = gpssm.LinearGaussian.first_states(1, 1, noise=noise) if emission is None else emission
+    return cast(gpssm.GPSSM(transition, emission, 1), jnp.float64)
+
+
+def _total_evidence(parameters: np.ndarray, data: gpssm.Padded) -> float:
+    """Of all records, by the Kalman filter in plain NumPy; parameters a, b, c and two log-variances."""
+    a, b, c, log_q, log_r = parameters
+    one = np.ones((1, 1))
+    model = LinearModel(a * one, b * one, c * one[0], np.exp(log_q) * one[0], one, 0.0 * one[0], np.exp(log_r) * one[0])
+    y, u, observed = (np.asarray(leaf) for leaf in (data.y, data.u, data.observed))
+    return sum(evidence(model, y[i, :n], u[i, :n], observed[i, :n]) for i, n in enumerate(LENGTHS))
+
+
+def _finite(tree) -> bool:
+    leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+    return all(bool(jnp.isfinite(leaf).all()) for leaf in leaves)
+
+
+@pytest.fixture(scope="module")
+def polished(data):
+    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+    return gpssm.polish(
+        _linear_model(), inference, data, iterations=3000, tolerance=1e-14, memory=50, key=jr.key(0)
+    )
+
+
+def test_polish_reaches_the_maximum_of_the_evidence(data, polished):
+    """The family holds the exact posterior of a linear-Gaussian model, so the best bound is the best evidence."""
+    best = minimize(
+        lambda p: -_total_evidence(p, data), [0.5, 0.3, 0.0, -2.0, -2.0], method="Nelder-Mead",
+        options={"maxiter": 4000, "maxfev": 4000, "xatol": 1e-7, "fatol": 1e-9, "adaptive": True},
+    )  # fmt: skip
+    assert best.success
+    reached = polished.history.bound[-1] * sum(LENGTHS)
+    assert reached < -best.fun + 1e-6, "a bound cannot exceed the maximum of the evidence"
+    assert reached == pytest.approx(-best.fun, abs=2e-3)
+    transition, emission = polished.model.transition, polished.model.emission
+    found = [
+        float(transition.mean.state_matrix[0, 0]),
+        float(transition.mean.control_matrix[0, 0]),
+        float(transition.mean.offset[0]),
+        float(jnp.log(transition.noise_variance()[0])),
+        float(jnp.log(emission.noise_variance()[0])),
+    ]
+    np.testing.assert_allclose(found, best.x, atol=0.05)
+    assert _total_evidence(np.array(found), data) == pytest.approx(-best.fun, abs=2e-3)
+
+
+def test_polish_only_rises(polished):
+    assert np.all(np.diff(polished.history.bound) > -1e-9)
+    assert polished.result is gpssm.Result.converged
+    assert "L-BFGS" in polished.history.events[-1]
+
+
+def test_polish_holds_what_is_frozen(data):
+    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+    model = _linear_model()
+    done = gpssm.polish(
+        model, inference, data, iterations=5, freeze=lambda model, inference: model.transition, key=jr.key(0)
+    )
+    start, end = jax.tree.leaves(model.transition), jax.tree.leaves(done.model.transition)
+    assert all(np.array_equal(a, b) for a, b in zip(start, end, strict=True))
+    assert done.history.bound[-1] > done.history.bound[0]
+
+
+class Fragile(AbstractEmission):
+    """y = x + noise, but everything becomes NaN where the noise variance falls below `wall`."""
+
+    noise: Positive
+    wall: float = eqx.field(static=True)
+
+    def mean(self, x: Float[Array, "*B D"]) -> Float[Array, "*B O"]:
+        return x
+
+    def noise_variance(self) -> Float[Array, " O"]:
+        return self.noise.unwrap()
+
+    def expected_log_prob(
+        self,
+        y: Float[Array, "T O"],
+        means: Float[Array, "T D"],
+        covariances: Float[Array, "T D D"],
+        *,
+        where: Bool[Array, "T O"],
+    ) -> Float[Array, ""]:
+        plain = gpssm.LinearGaussian(jnp.eye(1), jnp.zeros(1), self.noise)
+        value = plain.expected_log_prob(y, means, covariances, where=where)
+        return jnp.where(self.noise_variance()[0] < self.wall, jnp.nan, value)
+
+
+def _polish_fragile(data: gpssm.Padded, wall: float, **options):
+    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+    model = _linear_model(Fragile(Positive.of(jnp.ones(1)), wall))
+    return gpssm.polish(model, inference, data, iterations=500, tolerance=1e-12, key=jr.key(0), **options)
+
+
+@pytest.mark.parametrize("start", [3.0, 10.0, 1000.0])
+def test_a_step_into_nan_is_shortened_not_the_end(start):
+    """sum(x - log x) is NaN for negative x, where the long steps of L-BFGS from afar end; its minimum is at one."""
+    met, zero = 0, jnp.zeros(())
+    trace = Trace({}, zero, jnp.zeros(1), jnp.zeros(1), zero, zero)
+
+    def evaluate(x: np.ndarray):
+        nonlocal met
+        met += bool(np.any(x <= 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(np.sum(x - np.log(x))), 1.0 - 1.0 / x, trace
+
+    objective = _polish._Objective(evaluate)
+    outcome = minimize(
+        objective,
+        start * np.array([1.0, 2.0, 3.0]),
+        jac=True,
+        method="L-BFGS-B",
+        callback=lambda intermediate_result: objective.accept(),
+        options={"ftol": 1e-12, "gtol": 1e-8, "maxiter": 500},
+    )
+    assert met > 0, "the wall was never met"
+    np.testing.assert_allclose(objective.best.at, 1.0, atol=1e-4)
+    assert objective.best.loss == pytest.approx(3.0, abs=1e-8)
+    assert objective.gain() == pytest.approx(start * 6.0 - np.sum(np.log(start * np.array([1, 2, 3]))) - 3.0)
+    assert outcome.success
+
+
+def test_polish_that_is_nan_from_the_start_returns_the_start(data):
+    done = _polish_fragile(data, 2.0)
+    assert done.result is gpssm.Result.diverged
+    assert float(done.model.emission.noise_variance()[0]) == 1.0
+    assert _finite((done.model, done.inference))
+    assert "nan" not in done.history.events[-1]
+
+
+def test_an_optimum_behind_the_wall_is_approached_without_nan(data):
+    walled = _polish_fragile(data, 0.1)
+    assert _finite((walled.model, walled.inference))
+    assert 0.1 <= float(walled.model.emission.noise_variance()[0]) < 0.13
+    assert walled.history.bound[-1] > walled.history.bound[0] + 0.5
+
+
+class Interrupting:
+    """Presses Ctrl-C at the third iteration."""
+
+    def update(self, report: Report) -> None:
+        if report.step == 3:
+            raise KeyboardInterrupt
+
+    def say(self, message: str) -> None:
+        """Nothing."""
+
+
+def test_interrupted_polish_keeps_the_best_so_far(data):
+    done = _polish_fragile(data, 0.0, progress=Interrupting())
+    assert done.result is gpssm.Result.interrupted
+    assert len(done.history.bound) == 3
+    assert done.history.bound[-1] > done.history.bound[0]
+    assert float(done.model.emission.noise_variance()[0]) != 1.0
