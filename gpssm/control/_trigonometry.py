@@ -43,7 +43,15 @@ def _sine_moments(given: Gaussian) -> tuple[Float[Array, " D"], Float[Array, "D 
     mean, slope = shrink * jnp.sin(given.mean), shrink * jnp.cos(given.mean)
     total = (variance[:, None] + variance[None, :]) / 2.0
     difference, addition = given.mean[:, None] - given.mean[None, :], given.mean[:, None] + given.mean[None, :]
-    # E[sin a sin b] - E[sin a] E[sin b], written so that no two large terms cancel for small covariances.
-    lowered = jnp.exp(-total) * jnp.expm1(given.cov) * jnp.cos(difference)
-    raised = jnp.exp(-total) * jnp.expm1(-given.cov) * jnp.cos(addition)
+    # E[sin a sin b] - E[sin a] E[sin b]
+    lowered = _scaled_expm1(given.cov, total) * jnp.cos(difference)
+    raised = _scaled_expm1(-given.cov, total) * jnp.cos(addition)
     return mean, (lowered - raised) / 2.0, slope
+
+
+def _scaled_expm1(c: Float[Array, "D D"], total: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    """exp(-total) (exp(c) - 1) for c <= total: no cancellation for small c and no overflow for large c."""
+    positive = c > 0
+    # Each branch sees only arguments at which it is finite; otherwise the unused one would spoil the gradient.
+    above, below = jnp.where(positive, c, 0.0), jnp.where(positive, 0.0, c)
+    return jnp.where(positive, -jnp.exp(above - total) * jnp.expm1(-above), jnp.exp(-total) * jnp.expm1(below))

@@ -45,7 +45,7 @@ def main() -> None:
         f"{len(test)} runs held out."
     )
     print("Identifying a state-space model with 2 states ...", flush=True)
-    system = gpssm.identify(train, states=2, num_inducing=30, steps=600, iterations=100)
+    system = gpssm.identify(train, states=2, num_inducing=30, steps=600, iterations=100, network_steps=0)
 
     rollouts = [system.simulate(run, n_init=N_INIT, key=jr.key(i)) for i, run in enumerate(test)]
     truth = np.concatenate([run.y[N_INIT:] for run in test])

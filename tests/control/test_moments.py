@@ -100,6 +100,26 @@ def test_sine_moments_keep_their_digits_for_tiny_variances():
     np.testing.assert_allclose(cov, 1e-14 * np.outer(slopes, slopes), rtol=1e-10)
 
 
+def test_sine_moments_of_hardly_known_angles_are_those_of_uniform_ones():
+    """A predicted pendulum that may have turned many times: exp(variance) overflows, the moments do not."""
+    root = 40.0 * np.random.default_rng(9).normal(size=(2, 2))
+    given = Gaussian(jnp.array([0.3, 2.0]), jnp.asarray(root @ root.T + 1600 * np.eye(2)))
+    moments = sine_cosine_moments(given, (0, 1))
+    np.testing.assert_allclose(moments.mean, np.zeros(4), atol=1e-12)
+    np.testing.assert_allclose(moments.cov, 0.5 * np.eye(4), atol=1e-12)
+    slopes = jax.jacobian(lambda cov: sine_cosine_moments(Gaussian(given.mean, cov), (0, 1)).cov)(given.cov)
+    assert np.isfinite(slopes).all()
+
+
+def test_sine_moment_gradients_at_zero_covariance():
+    given = Gaussian(jnp.array([0.3, 2.0]), jnp.diag(jnp.array([0.4, 0.9])))
+    slopes = jax.jacobian(lambda c: sine_cosine_moments(Gaussian(given.mean, given.cov.at[0, 1].set(c)), (0, 1)).cov)(
+        0.0
+    )
+    # d cov(sin a, sin b) / d cov(a, b) at independence is E[cos a] E[cos b].
+    np.testing.assert_allclose(slopes[0, 2], np.exp(-0.65) * np.cos(0.3) * np.cos(2.0), rtol=1e-10)
+
+
 def test_squash_moments_match_sampling():
     rng = np.random.default_rng(1)
     given = random_gaussian(rng, 2, 0.8)

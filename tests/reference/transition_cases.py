@@ -1,4 +1,4 @@
-"""A small sparse-GP transition beside its plain NumPy twin: two states, one control, a different kernel for each state."""
+"""Small sparse-GP transitions, each beside its plain NumPy twin: two states, one control."""
 
 from dataclasses import dataclass
 
