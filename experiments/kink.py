@@ -1,7 +1,7 @@
 """The kink: learn a non-smooth transition function from noisy observations of its state (section 4.1 of the paper).
 
-Two cases: `best`, our recipe (q(u) collapsed; states polished without the network, once from the network's posterior and
-once from the data; the higher bound wins), and `paper`, the paper's (Adam on an explicit q(u), states from the network
+Two cases: `best`, our recipe (q(u) collapsed; states polished without the network, once from the network's posterior
+and once from the data; the higher bound wins), and `paper`, the paper's (Adam on an explicit q(u), states from the network
 alone). State and outputs share their units here, so that nothing is rescaled: x[0] ~ N(0, 1) is the model's own prior.
 """
 
@@ -40,9 +40,9 @@ def kernel_for(name: str, key: jax.Array) -> AbstractKernel:
     """The four kernels of the paper, with its initial length-scales."""
     match name:
         case "rbf":
-            return RBF(lengthscale=1.0)
+            return RBF(lengthscale=1.0)  # pyright: ignore[reportArgumentType]
         case "rbf+matern12":
-            return RBF(lengthscale=10.0) + Matern12(lengthscale=0.1)
+            return RBF(lengthscale=10.0) + Matern12(lengthscale=0.1)  # pyright: ignore[reportArgumentType]
         case "arccos0":
             return gpssm.kernels.ArcCosine0()
         case "mgp":
@@ -161,6 +161,7 @@ def store_curve(out, case: str, name: str, fitted: gpssm.FitResult, episodes: gp
     x = np.linspace(-8.0, 14.0, 1101)
     mean, std = learnt_function(fitted, x)
     transition = fitted.identified.model.transition
+    assert isinstance(transition, gpssm.SparseGP)
     inducing = np.asarray(transition.inducing)[:, 0]
     y = np.stack([episode.y[:, 0] for episode in episodes])
     folder = out / "kink_curves"

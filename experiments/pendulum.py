@@ -4,6 +4,8 @@ The velocity is never measured. Held-out episodes are simulated from their first
 with the true velocity.
 """
 
+from typing import Any
+
 import jax.random as jr
 import matplotlib
 
@@ -18,7 +20,7 @@ from gpssm.systems import Pendulum
 
 TRAIN, TEST, STEPS, N_INIT = 15, 5, 40, 10
 SEEDS = (0, 1, 2, 3, 4)
-SETTINGS = {"states": 2, "num_inducing": 50, "hidden": 32, "steps": 1500, "iterations": 300}
+SETTINGS: dict[str, Any] = {"states": 2, "num_inducing": 50, "hidden": 32, "steps": 1500, "iterations": 300}
 PROTOCOL = {
     "system": "driven damped pendulum, dt 0.1 s, torque up to 6 Nm held for 4 steps, angle measured with sd 0.02 rad, "
     "velocity hidden",

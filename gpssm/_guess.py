@@ -113,7 +113,7 @@ def spread_points(points: Float[np.ndarray, "N Q"], count: int, *, seed: int) ->
     if len(distinct) <= count:
         extra = distinct[rng.integers(len(distinct), size=count - len(distinct))]
         return np.concatenate([distinct, extra + 0.05 * rng.standard_normal(extra.shape)])
-    centres, labels = kmeans2(distinct, count, minit="++", seed=rng, missing="warn")
+    centres, labels = kmeans2(distinct, count, minit="++", rng=rng, missing="warn")
     empty = np.bincount(labels, minlength=count) == 0
     centres[empty] = distinct[rng.choice(len(distinct), empty.sum(), replace=False)]
     return centres

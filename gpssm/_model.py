@@ -56,7 +56,7 @@ class GPSSM(eqx.Module):
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(guess, scaled, strict=True)])
         seed_key, mean_key = jr.split(key)
         inducing = spread_points(points, num_inducing, seed=int(jr.randint(seed_key, (), 0, 2**31 - 1)))
-        kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel
+        kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel  # pyright: ignore[reportArgumentType]
         kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel
         transition = SparseGP.create(
             kernels,

@@ -44,7 +44,7 @@ def test_outputs_are_the_first_states():
 
 
 def test_the_hidden_state_of_an_oscillator_is_its_speed():
-    """Position and speed together determine the state; the guess must carry the speed beyond what the position tells."""
+    """Position and speed together determine the state; the guess must carry speed beyond what the position tells."""
     records = [_oscillator(80, seed=i) for i in range(3)]
     episodes = _scaled(gpssm.Episodes.from_arrays(y=[y for y, _, _ in records], u=[u for _, _, u in records]))
     guess = np.concatenate(latent_guess(episodes, 2))

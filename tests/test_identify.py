@@ -150,9 +150,7 @@ class Interrupting:
 )
 def test_an_interruption_ends_all_stages(stage, heard):
     progress = Interrupting(stage)
-    system = gpssm.identify(
-        records(), states=1, num_inducing=6, hidden=4, steps=100, iterations=20, progress=progress
-    )
+    system = gpssm.identify(records(), states=1, num_inducing=6, hidden=4, steps=100, iterations=20, progress=progress)
     assert progress.heard == heard
     assert _is_finite(system)
     assert any("interrupted" in event for event in system.history.events)
@@ -224,9 +222,7 @@ def test_a_linear_model_can_be_fitted_without_a_network():
     """A transition without q(u) goes through the same door."""
     mean = gpssm.LinearMean(jnp.full((1, 1), 0.5), jnp.zeros((1, 1)), jnp.zeros(1))
     transition = gpssm.Linear(mean, Positive.of(jnp.full(1, 0.1)))
-    model = cast(
-        gpssm.GPSSM(transition, gpssm.LinearGaussian.first_states(1, 1, noise=0.1), 1), np.float64
-    )
+    model = cast(gpssm.GPSSM(transition, gpssm.LinearGaussian.first_states(1, 1, noise=0.1), 1), np.float64)
     fitted = gpssm.fit_free(model, records(), iterations=100, key=jr.key(0))
     assert fitted.result.good
     assert fitted.history.bound[-1] > fitted.history.bound[0]

@@ -1,7 +1,7 @@
 """Adam with a learning rate for each group of parameters."""
 
-from functools import cache
-from functools import lru_cache
+from collections.abc import Hashable
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import jax
@@ -40,7 +40,7 @@ def adam(
     The same settings give the same object, so that a second fit with data of the same shape finds its compiled step.
     """
     rates = Rates() if rates is None else rates
-    groups = {
+    groups: dict[Hashable, optax.GradientTransformation] = {
         name: optax.adam(optax.cosine_decay_schedule(rate, max(steps, 1), final))
         for name, rate in rates._asdict().items()
     }

@@ -71,7 +71,7 @@ class _Hashable:
 
 
 def finish(tree: Tree, data: Padded, *, key: PRNGKeyArray, paths: int = 32) -> Tree:
-    """Store the q(u) that predictions use, from more paths than a training step takes. If that fails, keep the old one."""
+    """Store the q(u) that predictions use, from more paths than a training step takes; if that fails, keep the old."""
     model, inference = tree
     averaged = inference
     if isinstance(inference.expectation, Paths):

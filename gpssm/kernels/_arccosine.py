@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, ArrayLike, Float
@@ -17,9 +18,10 @@ class ArcCosine0(AbstractKernel):
     this loses no digits near coincident points and its gradient stays bounded there, in single precision too.
     """
 
-    variance: Positive
-    weight_variance: Positive
-    bias_variance: Positive
+    # Keyword fields, because those of the base class have defaults.
+    variance: Positive = eqx.field(kw_only=True)
+    weight_variance: Positive = eqx.field(kw_only=True)
+    bias_variance: Positive = eqx.field(kw_only=True)
     name: ClassVar[str] = "ArcCosine0"
 
     def __init__(
@@ -37,8 +39,7 @@ class ArcCosine0(AbstractKernel):
 
     def direction(self, x: Float[Array, " Q"]) -> Float[Array, " R"]:
         """The unit vector whose angle to another's is what the kernel sees."""
-        x = self.slice_input(x)
-        weighted = jnp.sqrt(val(self.weight_variance)) * x
+        weighted = jnp.sqrt(val(self.weight_variance)) * jnp.asarray(self.slice_input(x))
         augmented = jnp.concatenate([weighted, jnp.sqrt(val(self.bias_variance))[None]])
         return augmented / jnp.sqrt(jnp.sum(augmented**2))
 

@@ -32,13 +32,14 @@ def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Ar
         case RBF() | Matern12() | Matern32() | Matern52():
             return _stationary(kernel, x, y)
         case _:
-            return kernel.cross_covariance(x, y)
+            return jnp.asarray(kernel.cross_covariance(x, y))
 
 
 def _stationary(kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
     lengthscale, variance = val(kernel.lengthscale), jnp.squeeze(val(kernel.variance))
-    scale = jnp.broadcast_to(lengthscale, kernel.slice_input(x).shape[-1:])[None, :]
-    squares = squared_distances(kernel.slice_input(x) / scale, kernel.slice_input(y) / scale)
+    x, y = jnp.asarray(kernel.slice_input(x)), jnp.asarray(kernel.slice_input(y))
+    scale = jnp.broadcast_to(lengthscale, x.shape[-1:])[None, :]
+    squares = squared_distances(x / scale, y / scale)
     if isinstance(kernel, RBF):
         return variance * jnp.exp(-0.5 * squares)
     distance = jnp.sqrt(jnp.maximum(squares, _FLOOR))
@@ -56,8 +57,8 @@ def _stationary(kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array
 def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
     """|x_n - y_m|^2 as a sum of squared differences, one input dimension at a time.
 
-    The expansion into inner products would be cheaper, but loses the digits of small distances, and its derivative those of
-    the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the diagonal.
+    The expansion into inner products would be cheaper, but loses the digits of small distances, and its derivative
+    those of the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the diagonal.
     """
     columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
     return reduce(jnp.add, (column**2 for column in columns))
@@ -75,4 +76,4 @@ def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N
         case StationaryKernel():
             return jnp.broadcast_to(jnp.squeeze(val(kernel.variance)), x.shape[:1])
         case _:
-            return jax.vmap(lambda point: kernel(point, point))(x)
+            return jax.vmap(lambda point: jnp.asarray(kernel(point, point)))(x)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 from gpjax.kernels import AbstractKernel
@@ -16,9 +17,10 @@ class Manifold(AbstractKernel):
     Fast evaluation of whole matrices maps each point once and not once per pair: see `cross_covariance`.
     """
 
-    base: AbstractKernel
-    weights: tuple[Float[Array, "I O"], ...]
-    biases: tuple[Float[Array, " O"], ...]
+    # Keyword fields, because those of the base class have defaults.
+    base: AbstractKernel = eqx.field(kw_only=True)
+    weights: tuple[Float[Array, "I O"], ...] = eqx.field(kw_only=True)
+    biases: tuple[Float[Array, " O"], ...] = eqx.field(kw_only=True)
     name: ClassVar[str] = "Manifold"
 
     def __init__(
@@ -51,4 +53,4 @@ class Manifold(AbstractKernel):
 
     def __call__(self, x: Float[Array, " Q"], y: Float[Array, " Q"]) -> Float[Array, ""]:
         """The kernel of two points."""
-        return self.base(self.features(x), self.features(y))
+        return jnp.asarray(self.base(self.features(x), self.features(y)))

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 from cuthbert.gaussian import moments
+from cuthbert.gaussian.moments.types import GetDynamicsMoments
 from cuthbert.smc import particle_filter
 from cuthbertlib.quadrature import unscented
 from cuthbertlib.quadrature.linearize import conditional_moments
 from cuthbertlib.resampling.adaptive import ess_decorator
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray
 
 from gpssm._emission import AbstractEmission
 from gpssm._gaussian import LOG_2PI
@@ -62,10 +63,7 @@ class EKF(AbstractEstimator):
         """cuthbert's moment-linearised filter on the GP's mean and variance."""
         dynamics, emission = model.transition.condition(), model.emission
 
-        def transition(state: Any, inputs: FilterInput):
-            return lambda x: _next_moments(dynamics, x, inputs), state.mean
-
-        return _gaussian_filter(model, emission, transition)
+        return _gaussian_filter(model, emission, _linearised_at_mean(dynamics))
 
     def moments(self, state: Any) -> tuple[Float[Array, " D"], Float[Array, "D D"]]:
         """Mean and factor."""
@@ -87,12 +85,12 @@ class UKF(AbstractEstimator):
         """Each step hands cuthbert the affine model that matches the moments over the sigma points."""
         dynamics, emission = model.transition.condition(), model.emission
 
-        def transition(state: Any, inputs: FilterInput):
+        def transition(state: Any, model_inputs: FilterInput):
             eye = jnp.eye(state.mean.shape[0], dtype=state.mean.dtype)
             covariance = state.chol_cov @ state.chol_cov.T + 1e-12 * eye
             gain, offset, noise = conditional_moments(
-                lambda x: _next_moments(dynamics, x, inputs)[0],
-                lambda x: _next_moments(dynamics, x, inputs)[1] ** 2,
+                lambda x: _next_moments(dynamics, jnp.asarray(x), model_inputs)[0],
+                lambda x: _next_moments(dynamics, jnp.asarray(x), model_inputs)[1] ** 2,
                 state.mean,
                 covariance,
                 unscented.weights(state.mean.shape[0], self.alpha, self.beta, self.kappa),
@@ -117,14 +115,14 @@ class ParticleFilter(AbstractEstimator):
         dynamics, emission = model.transition.condition(), model.emission
         dtype = emission.noise_variance().dtype
 
-        def propagate(key: PRNGKeyArray, x: Array, inputs: FilterInput) -> Array:
-            mean, chol = _next_moments(dynamics, x, inputs)
+        def propagate(key: PRNGKeyArray, state: Array, model_inputs: FilterInput) -> Array:
+            mean, chol = _next_moments(dynamics, state, model_inputs)
             return mean + jnp.diagonal(chol) * jr.normal(key, mean.shape, dtype)
 
-        def log_potential(before: Array, x: Array, inputs: FilterInput) -> Array:
-            variance = emission.noise_variance()
-            squares = (jnp.nan_to_num(inputs.y) - emission.mean(x)) ** 2 / variance
-            return jnp.sum(jnp.where(jnp.isnan(inputs.y), 0.0, -0.5 * (squares + jnp.log(variance) + LOG_2PI)))
+        def log_potential(state_prev: Array, state: Array, model_inputs: FilterInput) -> Array:
+            y, variance = model_inputs.y, emission.noise_variance()
+            squares = (jnp.nan_to_num(y) - emission.mean(state)) ** 2 / variance
+            return jnp.sum(jnp.where(jnp.isnan(y), 0.0, -0.5 * (squares + jnp.log(variance) + LOG_2PI)))
 
         return particle_filter.build_filter(
             lambda key: jr.normal(key, (model.state_dim,), dtype),
@@ -143,9 +141,10 @@ class ParticleFilter(AbstractEstimator):
         return mean, small_cholesky(covariance + 1e-9 * jnp.eye(mean.shape[0], dtype=mean.dtype))
 
 
-def _systematic_resampling(key: PRNGKeyArray, logits: Array, positions: Any, n: int) -> tuple[Array, Array, Any]:
+def _systematic_resampling(key: PRNGKeyArray, logits: ArrayLike, positions: Any, n: int) -> tuple[Array, Array, Any]:
     """Systematic resampling as traced code: cuthbert's own calls back to the host, where this thread's precision is
     not set."""
+    logits = jnp.asarray(logits)
     grid = (jr.uniform(key, (), logits.dtype) + jnp.arange(n)) / n
     chosen = jnp.clip(jnp.searchsorted(jnp.cumsum(jax.nn.softmax(logits)), grid), 0, logits.shape[0] - 1)
     chosen = chosen.astype(jnp.arange(n).dtype)
@@ -159,12 +158,19 @@ def _next_moments(dynamics: AbstractDynamics, x: Array, inputs: FilterInput) -> 
     return mean, jnp.where(inputs.first, 0.0, spread)[:, None] * jnp.eye(x.shape[0], dtype=x.dtype)
 
 
-def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Any) -> cuthbert.Filter:
+def _linearised_at_mean(dynamics: AbstractDynamics) -> GetDynamicsMoments:
+    def transition(state: Any, model_inputs: FilterInput):
+        return lambda x: _next_moments(dynamics, x, model_inputs), state.mean
+
+    return transition
+
+
+def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: GetDynamicsMoments) -> cuthbert.Filter:
     dtype = emission.noise_variance().dtype
 
-    def observation(state: Any, inputs: FilterInput):
-        noise = jnp.sqrt(emission.noise_variance())[:, None] * jnp.eye(inputs.y.shape[0], dtype=dtype)
-        return lambda x: (emission.mean(x), noise), state.mean, inputs.y
+    def observation(state: Any, model_inputs: FilterInput):
+        noise = jnp.sqrt(emission.noise_variance())[:, None] * jnp.eye(model_inputs.y.shape[0], dtype=dtype)
+        return lambda x: (emission.mean(x), noise), state.mean, model_inputs.y
 
     return moments.build_filter(
         jnp.zeros(model.state_dim, dtype), jnp.eye(model.state_dim, dtype=dtype), transition, observation
@@ -199,11 +205,10 @@ def run_smoother(
     model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]
 ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
     """Extended Kalman filter, then the backward pass of Rauch, Tung and Striebel."""
-    dynamics = model.transition.condition()
     built = EKF().build(model)
     with cuthbert_promotion():
         states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare())
-    smoother = moments.build_smoother(lambda s, inputs: (lambda x: _next_moments(dynamics, x, inputs), s.mean))
+    smoother = moments.build_smoother(_linearised_at_mean(model.transition.condition()))
     # The state before the first, noise-free transition is left out: nothing can be learnt from going back to it.
     later = jax.tree.map(lambda leaf: leaf[1:], states)
     with cuthbert_promotion():

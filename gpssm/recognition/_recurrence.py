@@ -5,7 +5,6 @@ the weights are one matrix product each after it, instead of being accumulated i
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,13 +16,15 @@ Combine = Callable[[Float[Array, " H"], Float[Array, " G"], Float[Array, " G"]],
 Pair = tuple[Array, Array]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def recur(
+def _recur(
     combine: Combine, weights: Pair, biases: Pair, projected: Pair, valid: tuple[Bool[Array, " T"], Bool[Array, " T"]]
 ) -> tuple[Float[Array, "T H"], Float[Array, "T H"]]:
     """h' = combine(h, h weight + bias, projected) from h = 0, for both members; steps that are not valid carry h
     through."""
     return _forward(combine, weights, biases, projected, valid)[0]
+
+
+recur = jax.custom_vjp(_recur, nondiff_argnums=(0,))
 
 
 def _forward(combine: Combine, weights: Pair, biases: Pair, projected: Pair, valid: Pair) -> tuple[Pair, Pair]:
@@ -36,9 +37,8 @@ def _forward(combine: Combine, weights: Pair, biases: Pair, projected: Pair, val
         (first, first_recurrent), (second, second_recurrent) = steps
         return (first, second), ((first, second), (first_recurrent, second_recurrent))
 
-    sizes = [weight.shape[0] for weight in weights]
-    start = tuple(jnp.zeros(size, weight.dtype) for size, weight in zip(sizes, weights, strict=True))
-    _, (hidden, recurrent) = lax.scan(body, start, (projected, valid))
+    first, second = (jnp.zeros(weight.shape[0], weight.dtype) for weight in weights)
+    _, (hidden, recurrent) = lax.scan(body, (first, second), (projected, valid))
     return hidden, recurrent
 
 
@@ -62,8 +62,8 @@ def _recur_bwd(combine: Combine, saved: tuple, cotangents: Pair):
         steps = [one(*args) for args in zip(carry, weights, *now, strict=True)]
         return (steps[0][0], steps[1][0]), (steps[0][1], steps[1][1])
 
-    start = tuple(jnp.zeros_like(h[0]) for h in before)
-    _, grads = lax.scan(body, start, (before, recurrent, projected, valid, cotangents), reverse=True)
+    first, second = (jnp.zeros_like(h[0]) for h in before)
+    _, grads = lax.scan(body, (first, second), (before, recurrent, projected, valid, cotangents), reverse=True)
     to_weights = tuple(h.T @ to_recurrent for h, (to_recurrent, _) in zip(before, grads, strict=True))
     to_biases = tuple(to_recurrent.sum(axis=0) for to_recurrent, _ in grads)
     return to_weights, to_biases, tuple(to_inputs for _, to_inputs in grads), None

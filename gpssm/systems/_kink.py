@@ -29,7 +29,7 @@ class Kink:
     initial_mean: float = 0.0
     initial_sd: float = 1.0
 
-    def function(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+    def function(self, x: Float[Array | np.ndarray, "..."]) -> Float[Array, "..."]:
         """The noise-free transition, elementwise."""
         return jnp.where(x < 4.0, x + 1.0, 13.0 - 2.0 * x)
 

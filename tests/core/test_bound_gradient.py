@@ -1,7 +1,7 @@
 """The gradient of the whole compiled bound against finite differences, for each kind of kernel.
 
-Compiled code rounds differently from single operations: on the diagonal of a kernel matrix a distance of zero may come out as 1e-15, and a
-rough kernel divides by it. Only a test of the compiled whole sees that.
+Compiled code rounds differently from single operations: on the diagonal of a kernel matrix a distance of zero may come
+out as 1e-15, and a rough kernel divides by it. Only a test of the compiled whole sees that.
 """
 
 import equinox as eqx

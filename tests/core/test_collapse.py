@@ -13,7 +13,7 @@ from gpssm._params import val
 from gpssm.transition import Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.compiling import jit
-from tests.reference.transition_cases import NOISE, Case, D, M, make, random_q, random_transitions, with_q
+from tests.reference.transition_cases import NOISE, Case, D, make, random_q, random_transitions, with_q
 
 CASES = {
     "shared, whitened": dict(names=("RBF",)),
@@ -174,7 +174,3 @@ def test_rows_without_weight_do_not_count():
     transition = case("shared, whitened").transition
     before, after = everything(transition, rows), everything(transition, other)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10), before, after)
-
-
-def test_the_number_of_inducing_inputs_is_that_of_the_case():
-    assert case("shared, whitened").transition.q_mean.shape == (D, M)

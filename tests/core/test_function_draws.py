@@ -12,7 +12,7 @@ import pytest
 from gpssm import SparseGP
 from tests.reference.compiling import jit
 from tests.reference.montecarlo import assert_covariance, assert_mean
-from tests.reference.transition_cases import D, P, make
+from tests.reference.transition_cases import Case, D, M, P, make
 
 CASES = [("RBF", "RBF + Matern12"), ("ArcCosine0", "Manifold, 5 layers"), ("RationalQuadratic", "RBF * Matern52")]
 UNKNOWN = CASES[2]
@@ -29,25 +29,31 @@ def points() -> tuple[np.ndarray, np.ndarray]:
 
 @jit
 def draws(transition: SparseGP, keys: jax.Array, x: jax.Array, u: jax.Array) -> tuple[jax.Array, ...]:
-    """Values (draw, point, state) of drawn functions, and the moments they should have."""
+    """Values (draw, point, state) of drawn functions, the last point twice, and the moments they should have."""
     dynamics = transition.condition()
 
     def one(key: jax.Array) -> jax.Array:
-        draw_key, *point_keys = jr.split(key, POINTS + 1)
+        draw_key, *point_keys = jr.split(key, POINTS + 2)
         function = dynamics.draw(num_features=6, key=draw_key)
-        return jnp.stack([function(x[i], u[i], key=point_keys[i]) for i in range(POINTS)])
+        again = (*range(POINTS), POINTS - 1)
+        return jax.vmap(lambda a, b, k: function(a, b, key=k))(x[again,], u[again,], jnp.stack(point_keys))
 
     return jax.vmap(one)(keys), *dynamics.function_moments(x, u)
 
 
+@cache
+def samples(names: tuple[str, str]) -> tuple[Case, np.ndarray, np.ndarray, np.ndarray]:
+    case = make(*names, seed=1)
+    return case, *map(np.asarray, draws(case.transition, jr.split(jr.key(0), DRAWS), *points()))
+
+
 @pytest.mark.parametrize("names", CASES, ids=", ".join)
 def test_draws_have_the_mean_and_covariance_of_the_posterior(names):
-    case = make(*names, seed=1)
     x, u = points()
-    values, means, variances = draws(case.transition, jr.split(jr.key(0), DRAWS), x, u)
-    values = np.asarray(values)
+    case, values, means, variances = samples(names)
+    values = values[:, :POINTS]
     assert_mean(values, means)
-    assert_mean((values - np.asarray(means)) ** 2, variances)
+    assert_mean((values - means) ** 2, variances)
     for d, gp in enumerate(case.gps):
         z = np.concatenate([x, u], axis=1)
         mean, covariance = gp.predict(z)
@@ -57,28 +63,26 @@ def test_draws_have_the_mean_and_covariance_of_the_posterior(names):
             covariance = projection @ gp.covariance @ projection.T + np.diag(np.diag(unexplained))
         assert_covariance(values[:, :, d], x[:, d] + mean, covariance)
     # The states have their own functions: no correlation between them.
-    products = (values[:, :, 0] - np.asarray(means)[:, 0]) * (values[:, :, 1] - np.asarray(means)[:, 1])
-    assert_mean(products, np.zeros(POINTS))
+    assert_mean(np.prod(values - means, axis=-1), np.zeros(POINTS))
 
 
-@jit
-def at_two_keys(transition: SparseGP, x: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
-    function = transition.condition().draw(num_features=6, key=jr.key(1))
-    return function(x, u, key=jr.key(2)), function(x, u, key=jr.key(3))
-
-
-def test_a_draw_is_one_function_where_features_are_known_and_not_otherwise():
-    x, u = (jnp.asarray(a[2]) for a in points())
-    first, second = at_two_keys(make(*CASES[0]).transition, x, u)
-    np.testing.assert_array_equal(first, second)
-    first, second = at_two_keys(make(*UNKNOWN).transition, x, u)
-    assert np.all(first != second)
+@pytest.mark.parametrize("names", CASES, ids=", ".join)
+def test_a_draw_is_one_function_where_features_are_known_and_not_otherwise(names):
+    values = samples(names)[1]
+    once, again = values[:, POINTS - 1], values[:, POINTS]
+    if names == UNKNOWN:
+        assert np.all(once != again)
+    else:
+        np.testing.assert_allclose(once, again, rtol=1e-12, atol=1e-12)
 
 
 def test_a_draw_passes_through_certain_inducing_values():
     """With q(u) certain, every draw takes its values at the inducing inputs, up to the jitter."""
-    case = make(*CASES[0], whitened=False)
-    certain = eqx.tree_at(lambda t: t.q_chol.raw, case.transition, jnp.full((D, 5, 5), 0.0) - 20.0 * jnp.eye(5)[None])
-    z = np.asarray(case.transition.inducing)[1]
-    value, _ = at_two_keys(certain, jnp.asarray(z[:D]), jnp.asarray(z[D:]))
-    np.testing.assert_allclose(value, z[:D] + np.asarray(case.transition.q_mean)[:, 1], atol=1e-3)
+    case = make(*CASES[0], seed=1, whitened=False)
+    raw = jnp.broadcast_to(-20.0 * jnp.eye(M), (D, M, M))
+    certain = eqx.tree_at(lambda t: t.q_chol.raw, case.transition, raw)
+    z = np.asarray(case.transition.inducing)[:POINTS]
+    values, _, variances = draws(certain, jr.split(jr.key(1), 20), z[:, :D], z[:, D:])
+    expected = z[:, :D] + np.asarray(case.transition.q_mean)[:, :POINTS].T
+    np.testing.assert_allclose(values[:, :POINTS], np.broadcast_to(expected, (20, POINTS, D)), atol=0.01)
+    np.testing.assert_allclose(variances, 0.0, atol=1e-5)

@@ -200,16 +200,14 @@ def test_a_new_transition_keeps_the_state_and_is_not_at_the_prior():
     np.testing.assert_array_equal(SparseGP.create(kernel, inducing, state_dim=D).q_mean, 0.0)
 
 
-def test_counts_must_fit_the_state_dimension():
+def test_counts_must_fit_the_state_dimension(monkeypatch):
     kernel, inducing = CASES["RBF"]()[0], jnp.zeros((M, D + P))
     with pytest.raises(ValueError, match="3 kernels for 2"):
         SparseGP.create([kernel] * 3, inducing, state_dim=D)
-    jaxtyping.config.update("jaxtyping_disable", True)  # the check of shapes would be first to complain
-    try:
-        with pytest.raises(ValueError, match="3 sets of inducing inputs for 2"):
-            SparseGP.create(kernel, jnp.zeros((3, M, D + P)), state_dim=D)
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+    # The check of annotated shapes would be first to complain.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.raises(ValueError, match="3 sets of inducing inputs for 2"):
+        SparseGP.create(kernel, jnp.zeros((3, M, D + P)), state_dim=D)
 
 
 def test_linear_transition_is_a_gaussian_around_its_mean():

@@ -15,7 +15,6 @@ from gpssm.fit import prepare
 from gpssm.fit._problem import Problem
 from tests.fit.small_task import padded
 
-
 FREE = gpssm.FreeStates.from_posterior(
     gpssm.GaussMarkov(jnp.zeros((1, 3, 2)), jnp.zeros((1, 3, 2, 2)), jnp.ones((1, 3, 2, 2)))
 )

@@ -52,9 +52,7 @@ def _finite(tree) -> bool:
 @pytest.fixture(scope="module")
 def polished(data):
     inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
-    return gpssm.polish(
-        _linear_model(), inference, data, iterations=3000, tolerance=1e-14, memory=50, key=jr.key(0)
-    )
+    return gpssm.polish(_linear_model(), inference, data, iterations=3000, tolerance=1e-14, memory=50, key=jr.key(0))
 
 
 def test_polish_reaches_the_maximum_of_the_evidence(data, polished):

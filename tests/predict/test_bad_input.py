@@ -53,9 +53,9 @@ def test_channels_must_be_those_of_the_fit(linear, outputs, inputs):
 def test_future_inputs_must_be_finite(linear, bad):
     inputs = np.zeros((5, 1))
     inputs[3] = bad
-    with pytest.raises(gpssm.DataError, match="'force'.*row 3"):
+    with pytest.raises(gpssm.DataError, match=r"'force'.*row 3"):
         linear.system.forecast(linear.episode, inputs=inputs, key=KEY)
-    with pytest.raises(gpssm.DataError, match="'force'.*row 3"):
+    with pytest.raises(gpssm.DataError, match=r"'force'.*row 3"):
         linear.system.simulate_from(np.zeros(2), inputs=inputs, key=KEY)
 
 

@@ -1,4 +1,4 @@
-"""Intervals mean what they say: on systems drawn from the model itself, 95 % of the measurements lie within 95 % intervals."""
+"""Intervals mean what they say: on systems drawn from the model, 95 % of the measurements lie within 95 % intervals."""
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,12 @@ def believed() -> gpssm.Identified:
         whitened=True,
     )
     model = gpssm.GPSSM(transition, gpssm.LinearGaussian.first_states(1, 1, noise=0.02), 1)
-    unit = {"output_mean": np.zeros(1), "output_scale": np.ones(1), "input_mean": np.zeros(1), "input_scale": np.ones(1)}
+    unit = {
+        "output_mean": np.zeros(1),
+        "output_scale": np.ones(1),
+        "input_mean": np.zeros(1),
+        "input_scale": np.ones(1),
+    }
     return gpssm.Identified(
         model=cast(model, np.float64),
         scaler=gpssm.Scaler(**unit),
@@ -80,7 +85,7 @@ def test_intervals_hold_what_they_promise(believed):
     free = [
         (believed.simulate(r, n_init=N_INIT, num_samples=200, key=k), r) for r, k in zip(records, keys, strict=True)
     ]
-    print([(_coverage(ahead,widen=w),_coverage(free,widen=w)) for w in (0.8,1.0,1.25)])
+    print([(_coverage(ahead, widen=w), _coverage(free, widen=w)) for w in (0.8, 1.0, 1.25)])
     assert 0.94 <= _coverage(ahead) <= 0.96
     assert 0.92 <= _coverage(free) <= 0.98
     # The test can tell: intervals of 0.8 or 1.25 times the width would not pass.
