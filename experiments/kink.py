@@ -1,8 +1,9 @@
 """The kink: learn a non-smooth transition function from noisy observations of its state (section 4.1 of the paper).
 
 Two cases: `best`, our recipe (q(u) collapsed; states polished without the network, once from the network's posterior
-and once from the data; the higher bound wins), and `paper`, the paper's (Adam on an explicit q(u), states from the network
-alone). State and outputs share their units here, so that nothing is rescaled: x[0] ~ N(0, 1) is the model's own prior.
+and once from the data; the higher bound wins), and `paper`, the paper's (Adam on an explicit q(u), states from the
+network alone). State and outputs share their units here, so that nothing is rescaled: x[0] ~ N(0, 1) is the model's
+own prior.
 """
 
 from itertools import product

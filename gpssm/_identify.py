@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax.random as jr
+import numpy as np
 import optax
 from gpjax.kernels import AbstractKernel
-from jaxtyping import PRNGKeyArray
+from jaxtyping import DTypeLike, PRNGKeyArray
 
 from gpssm._history import History
 from gpssm._model import GPSSM
+from gpssm._params import cast
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
 from gpssm._result import Result
@@ -39,7 +41,7 @@ from gpssm.inference import (
     Variational,
 )
 from gpssm.predict import Identified
-from gpssm.recognition import BiRNN, FreeStates
+from gpssm.recognition import AbstractRecognition, BiRNN, FreeStates
 from gpssm.transition import SparseGP
 
 LONG = 20_000
@@ -71,6 +73,7 @@ def fit(
     held_out: Episodes | None = None,
     progress: Progress | None = None,
     throw: bool = False,
+    dtype: DTypeLike = np.float64,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Train a model on episodes by stochastic gradients (Adam unless told otherwise).
@@ -116,7 +119,8 @@ def refine(
     """
     scaler = fitted.identified.scaler
     model, inference = fitted.identified.model, fitted.inference
-    data = scaler.apply(episodes).padded(dtype=model.emission.noise_variance().dtype)
+    data = scaler.apply(episodes).padded()
+    model, inference = prepare(model, inference, np.float64)
     polish_key, follow_key = jr.split(key)
     free = Variational(
         FreeStates.from_posterior(_posterior(inference, data)),
@@ -156,12 +160,11 @@ def fit_free(
     The quickest way to the optimum on small data; filters read the states of new records.
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
-    dtype = model.emission.noise_variance().dtype
-    states = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler, dtype=dtype)
+    states = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler)
     free = Variational(states, _closed_form(model), expectation or default_rule(model.state_dim))
     polished = polish(
-        *prepare(model, free, dtype),
-        scaler.apply(episodes).padded(dtype=dtype),
+        *prepare(model, free, np.float64),
+        scaler.apply(episodes).padded(),
         iterations=iterations,
         freeze=freeze,
         progress=progress,
@@ -228,8 +231,8 @@ def default_rule(state_dim: int) -> AbstractExpectation:
 
 
 def _follow(
-    model: GPSSM, network: BiRNN, data: Padded, steps: int, progress: Progress | None, key: PRNGKeyArray
-) -> BiRNN:
+    model: GPSSM, network: AbstractRecognition, data: Padded, steps: int, progress: Progress | None, key: PRNGKeyArray
+) -> AbstractRecognition:
     """Train the network alone, so that it reads states as the polished model means them."""
     trained = train(
         *prepare(model, Variational(network, Explicit(), Paths(1)), data.y.dtype),
@@ -241,9 +244,7 @@ def _follow(
         stage="network",
         key=key,
     )
-    recognition = trained.inference.recognition
-    assert isinstance(recognition, BiRNN)
-    return recognition
+    return trained.inference.recognition
 
 
 @eqx.filter_jit
@@ -253,18 +254,20 @@ def _posterior(inference: Variational, data: Padded) -> GaussMarkov:
 
 def _result(trained: Trained, episodes: Episodes, scaler: Scaler) -> FitResult:
     recognition = trained.inference.recognition
-    network = recognition if isinstance(recognition, BiRNN) else None
+    # Free states know the training episodes only.
+    network = None if isinstance(recognition, FreeStates) else recognition
     identified = _identified(trained.model, network, episodes, scaler, trained.history)
     return FitResult(identified, trained.inference, trained.history, trained.result)
 
 
 def _identified(
-    model: GPSSM, recognition: BiRNN | None, episodes: Episodes, scaler: Scaler, history: History
+    model: GPSSM, recognition: AbstractRecognition | None, episodes: Episodes, scaler: Scaler, history: History
 ) -> Identified:
+    model, recognition = cast((model, recognition), np.float64)
     return Identified(
         model=model,
         scaler=scaler,
-        recognition=recognition if isinstance(recognition, BiRNN) else None,
+        recognition=recognition,
         output_names=episodes.output_names,
         input_names=episodes.input_names,
         dt=episodes.dt,

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import paramax
 from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
@@ -81,6 +82,8 @@ def _first_emission(scaled: Episodes, state_dim: int, noise: float, learn: bool)
     if state_dim >= outputs:
         return LinearGaussian.first_states(outputs, state_dim, noise=noise, learn=learn)
     directions = principal_directions([interpolated(episode) for episode in scaled], state_dim)
-    return LinearGaussian(
-        jnp.linalg.pinv(jnp.asarray(directions)).T, jnp.zeros(outputs), Positive.of(jnp.full(outputs, noise))
-    )
+    weight, offset = jnp.linalg.pinv(jnp.asarray(directions)).T, jnp.zeros(outputs)
+    noises = Positive.of(jnp.full(outputs, noise))
+    if learn:
+        return LinearGaussian(weight, offset, noises)
+    return LinearGaussian(paramax.non_trainable(weight), paramax.non_trainable(offset), noises)

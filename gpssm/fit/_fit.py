@@ -82,7 +82,7 @@ def train(
                 continue
             history.append(snapshot.trace)
             if held_out is not None and (snapshot.step % watch_every == 0 or snapshot.step == steps):
-                score = held_out_bound(*finish(tree, data, key=finish_key), held_out, key=watch_key)
+                score = held_out_bound(*finish(tree, data, key=finish_key)[0], held_out, key=watch_key)
                 history.held_out.append((snapshot.step, score))
             progress.update(_report(stage, snapshot, history, steps, began, score))
             if stop is not None and stop.reached(history.bound):
@@ -90,11 +90,13 @@ def train(
                 break
     except KeyboardInterrupt:
         result = Result.interrupted
+    tree, finished = finish(tree, data, key=finish_key)
+    result = result if finished else Result.diverged
     history.events.append(f"{stage}: {result.value}")
     history.seconds = time.monotonic() - began
     if throw and not result.good:
         raise FitError(result.value)
-    return Trained(*finish(tree, data, key=finish_key), history, result)
+    return Trained(*tree, history, result)
 
 
 def held_out_bound(model: GPSSM, inference: Variational, held_out: Padded, *, key: PRNGKeyArray) -> float:

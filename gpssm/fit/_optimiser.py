@@ -1,7 +1,7 @@
 """Adam with a learning rate for each group of parameters."""
 
 from collections.abc import Hashable
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -30,7 +30,6 @@ class Rates(NamedTuple):
 
 
 @cache
-@lru_cache(maxsize=64)
 def adam(
     steps: int, rates: Rates | None = None, *, final: float = 0.05, clip: float = 10.0
 ) -> optax.GradientTransformation:

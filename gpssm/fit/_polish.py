@@ -21,7 +21,7 @@ from gpssm.data import Padded
 from gpssm.fit._fit import Trained
 from gpssm.fit._problem import Freeze, Problem, finish
 from gpssm.fit._progress import Progress, Report, Silent
-from gpssm.inference import Variational
+from gpssm.inference import NaturalGradient, Variational
 
 
 @double_precision
@@ -43,6 +43,8 @@ def polish(
     The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
     none. The best parameters seen are returned, never NaN.
     """
+    if isinstance(inference.inducing, NaturalGradient):
+        raise ValueError("L-BFGS takes no natural-gradient steps: use Collapsed() or Explicit() to polish")
     progress = Silent() if progress is None else progress
     bound_key, finish_key = jr.split(key)
     problem = Problem.of((model, inference), data, freeze)
@@ -94,8 +96,8 @@ def polish(
         f"{stage}: {result.value}; {len(history.bound)} iterations raised the bound by {gain:.4f} a step"
     )
     history.seconds = time.monotonic() - began
-    tree = eqx.combine(unravel(best), held)
-    return Trained(*finish(tree, data, key=finish_key), history, result)
+    tree, finished = finish(eqx.combine(unravel(best), held), data, key=finish_key)
+    return Trained(*tree, history, result if finished else Result.diverged)
 
 
 class _Evaluation(NamedTuple):

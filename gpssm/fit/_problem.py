@@ -70,16 +70,21 @@ class _Hashable:
         return isinstance(other, _Hashable) and self._key == other._key
 
 
-def finish(tree: Tree, data: Padded, *, key: PRNGKeyArray, paths: int = 32) -> Tree:
-    """Store the q(u) that predictions use, from more paths than a training step takes; if that fails, keep the old."""
+def finish(tree: Tree, data: Padded, *, key: PRNGKeyArray, paths: int = 32, rows: int = 200_000) -> tuple[Tree, bool]:
+    """Store the q(u) that predictions use, from more paths than a training step takes (as `rows` of memory allow).
+
+    Says whether that worked; if not, the tree is the old one.
+    """
     model, inference = tree
     averaged = inference
     if isinstance(inference.expectation, Paths):
-        averaged = eqx.tree_at(lambda i: i.expectation, inference, Paths(max(paths, inference.expectation.num)))
+        affordable = max(2, min(paths, rows // data.valid.size) // 2 * 2)
+        rule = Paths(max(affordable, inference.expectation.num), antithetic=inference.expectation.antithetic)
+        averaged = eqx.tree_at(lambda i: i.expectation, inference, rule)
     transition = _finish(model, averaged, data, key)
     if not all(jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(transition, eqx.is_inexact_array))):
-        return tree
-    return eqx.tree_at(lambda m: m.transition, model, transition), inference
+        return tree, False
+    return (eqx.tree_at(lambda m: m.transition, model, transition), inference), True
 
 
 @eqx.filter_jit

@@ -58,7 +58,8 @@ def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[A
     """|x_n - y_m|^2 as a sum of squared differences, one input dimension at a time.
 
     The expansion into inner products would be cheaper, but loses the digits of small distances, and its derivative
-    those of the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the diagonal.
+    those of the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the
+    diagonal.
     """
     columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
     return reduce(jnp.add, (column**2 for column in columns))

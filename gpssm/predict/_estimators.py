@@ -6,6 +6,7 @@ only this file knows that.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -15,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 from cuthbert.gaussian import moments
-from cuthbert.gaussian.moments.types import GetDynamicsMoments
 from cuthbert.smc import particle_filter
 from cuthbertlib.quadrature import unscented
 from cuthbertlib.quadrature.linearize import conditional_moments
@@ -158,14 +158,14 @@ def _next_moments(dynamics: AbstractDynamics, x: Array, inputs: FilterInput) -> 
     return mean, jnp.where(inputs.first, 0.0, spread)[:, None] * jnp.eye(x.shape[0], dtype=x.dtype)
 
 
-def _linearised_at_mean(dynamics: AbstractDynamics) -> GetDynamicsMoments:
+def _linearised_at_mean(dynamics: AbstractDynamics) -> Callable[..., tuple]:
     def transition(state: Any, model_inputs: FilterInput):
         return lambda x: _next_moments(dynamics, x, model_inputs), state.mean
 
     return transition
 
 
-def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: GetDynamicsMoments) -> cuthbert.Filter:
+def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Callable[..., tuple]) -> cuthbert.Filter:
     dtype = emission.noise_variance().dtype
 
     def observation(state: Any, model_inputs: FilterInput):

@@ -155,14 +155,14 @@ class Identified:
             )
         propagation = propagation or Pathwise()
         num_samples = _num_samples(num_samples, propagation)
-        filter_key, run_key = jr.split(key)
+        filter_key, run_key, noise_key = jr.split(key, 3)
         y, u, observed = self._arrays(episode)
         means, chols, _ = _run.filtered(estimator or UKF(), self.model, y, u, observed, filter_key)
         chols = jnp.zeros_like(chols) if isinstance(propagation, MeanOnly) else chols
         count = len(episode) - horizon
         rows = np.arange(count)[:, None] + np.arange(horizon)[None, :]
         drawn = _run.ahead(self.model, means[:count], chols[:count], u[rows], propagation, num_samples, run_key)
-        return self._in_user_units(*drawn, horizon, run_key)
+        return self._in_user_units(*drawn, horizon, noise_key)
 
     def _rollout(
         self,
@@ -178,13 +178,14 @@ class Identified:
         count = _num_samples(num_samples, propagation)
         mean, chol = start
         chol = jnp.zeros_like(chol) if isinstance(propagation, MeanOnly) else chol
-        states, outputs = _run.trajectories(self.model, mean, chol, controls, propagation, count, key)
+        run_key, noise_key = jr.split(key)
+        states, outputs = _run.trajectories(self.model, mean, chol, controls, propagation, count, run_key)
         cut = 1 if drop_start else 0
-        return self._in_user_units(states[:, cut:], outputs[:, cut:], first, key)
+        return self._in_user_units(states[:, cut:], outputs[:, cut:], first, noise_key)
 
     def _in_user_units(self, states: Array, outputs: Array, first: int, key: PRNGKeyArray) -> Rollout:
         noise = np.sqrt(np.asarray(self.model.emission.noise_variance()))
-        measured = np.asarray(outputs) + noise * np.asarray(jr.normal(jr.fold_in(key, 1), outputs.shape, outputs.dtype))
+        measured = np.asarray(outputs) + noise * np.asarray(jr.normal(key, outputs.shape, outputs.dtype))
         return Rollout(
             start=first,
             signals=self.scaler.undo_samples(np.asarray(outputs)),

@@ -20,7 +20,7 @@ from gpssm.transition import Conditioned
 class OnlineFilter:
     """Holds the present estimate; `update(y, u)` takes the measurement at this step and the control held from it on.
 
-    Its estimates equal those of `Identified.filter` on the whole record.
+    With a Gaussian filter its estimates equal those of `Identified.filter` on the whole record.
     """
 
     def __init__(self, model: GPSSM, scaler: Scaler, estimator: AbstractEstimator, *, key: PRNGKeyArray):

@@ -16,9 +16,19 @@ class AbstractPropagation(eqx.Module):
 
     @abstractmethod
     def run(
-        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+        self,
+        dynamics: AbstractDynamics,
+        start: Float[Array, " D"],
+        controls: Float[Array, "S P"],
+        *,
+        function_key: PRNGKeyArray,
+        key: PRNGKeyArray,
     ) -> Float[Array, "S D"]:
-        """The states after each control: x[t+1] from x[t] and controls[t]."""
+        """The states after each control: x[t+1] from x[t] and controls[t].
+
+        Runs with the same `function_key` follow the same function, where a propagation holds one; `key` serves all
+        else.
+        """
 
 
 class Pathwise(AbstractPropagation):
@@ -28,11 +38,17 @@ class Pathwise(AbstractPropagation):
     num_features: int = eqx.field(static=True, default=256)
 
     def run(
-        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+        self,
+        dynamics: AbstractDynamics,
+        start: Float[Array, " D"],
+        controls: Float[Array, "S P"],
+        *,
+        function_key: PRNGKeyArray,
+        key: PRNGKeyArray,
     ) -> Float[Array, "S D"]:
         """Follow one drawn function, with process noise."""
-        draw_key, noise_key, step_key = jr.split(key, 3)
-        function = dynamics.draw(num_features=self.num_features, key=draw_key)
+        noise_key, step_key = jr.split(key)
+        function = dynamics.draw(num_features=self.num_features, key=function_key)
         noise = _process_noise(dynamics, controls, start, noise_key)
         return _scan(lambda x, u, k: function(x, u, key=k), start, controls, noise, step_key)
 
@@ -41,7 +57,13 @@ class IndependentSteps(AbstractPropagation):
     """The function is drawn anew at each step. Cheap, but errors then average out and the bands come out too narrow."""
 
     def run(
-        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+        self,
+        dynamics: AbstractDynamics,
+        start: Float[Array, " D"],
+        controls: Float[Array, "S P"],
+        *,
+        function_key: PRNGKeyArray,
+        key: PRNGKeyArray,
     ) -> Float[Array, "S D"]:
         """Draw each step from the marginal of the function there, with process noise."""
         noise_key, step_key = jr.split(key)
@@ -57,7 +79,13 @@ class MeanOnly(AbstractPropagation):
     """The mean function without any noise: one deterministic trajectory. Needs no key; the one given is not used."""
 
     def run(
-        self, dynamics: AbstractDynamics, start: Float[Array, " D"], controls: Float[Array, "S P"], *, key: PRNGKeyArray
+        self,
+        dynamics: AbstractDynamics,
+        start: Float[Array, " D"],
+        controls: Float[Array, "S P"],
+        *,
+        function_key: PRNGKeyArray,
+        key: PRNGKeyArray,
     ) -> Float[Array, "S D"]:
         """Follow the mean."""
         silence = jnp.zeros((controls.shape[0], start.shape[0]), start.dtype)

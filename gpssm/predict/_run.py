@@ -32,9 +32,10 @@ def trajectories(
     dynamics = model.transition.condition()
 
     def one(sample_key: PRNGKeyArray) -> Array:
-        start_key, run_key = jr.split(sample_key)
+        start_key, function_key, run_key = jr.split(sample_key, 3)
         start = mean + chol @ jr.normal(start_key, mean.shape, mean.dtype)
-        return jnp.concatenate([start[None], propagation.run(dynamics, start, controls, key=run_key)])
+        states = propagation.run(dynamics, start, controls, function_key=function_key, key=run_key)
+        return jnp.concatenate([start[None], states])
 
     states = lax.map(one, jr.split(key, num_samples), batch_size=min(BATCH, num_samples))
     return states, model.emission.mean(states)
@@ -55,10 +56,14 @@ def ahead(
     dynamics = model.transition.condition()
 
     def one(sample_key: PRNGKeyArray) -> Array:
-        start_key, run_key = jr.split(sample_key)
+        start_key, function_key, run_key = jr.split(sample_key, 3)
         noise = jr.normal(start_key, means.shape, means.dtype)
         starts = means + jnp.einsum("tij,tj->ti", chols, noise)
-        return jax.vmap(lambda x, u: propagation.run(dynamics, x, u, key=run_key)[-1])(starts, controls)
+
+        def last(start: Array, row: Array, row_key: PRNGKeyArray) -> Array:
+            return propagation.run(dynamics, start, row, function_key=function_key, key=row_key)[-1]
+
+        return jax.vmap(last)(starts, controls, jr.split(run_key, starts.shape[0]))
 
     states = lax.map(one, jr.split(key, num_samples), batch_size=min(8, num_samples))
     return states, model.emission.mean(states)

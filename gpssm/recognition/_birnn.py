@@ -6,10 +6,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
+from gpssm._guess import interpolated, principal_directions
 from gpssm._params import cast
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
-from gpssm.data import Episodes, Padded
+from gpssm.data import Episodes, Padded, Scaler
 from gpssm.recognition._base import (
     AbstractRecognition,
     chols_from,
@@ -98,15 +99,21 @@ class BiRNN(AbstractRecognition):
         dtype: DTypeLike = np.float64,
         key: PRNGKeyArray,
     ) -> "BiRNN":
-        """A network for these channels. With `skip` the means start at the outputs, which become the first states."""
+        """A network for these channels. With `skip` the means start at the outputs, which become the first states (or
+        at their principal components, if there are fewer states than outputs).
+        """
         outputs = episodes.num_outputs
+        direct = jnp.eye(outputs, state_dim)
+        if state_dim < outputs:
+            scaled = Scaler.from_episodes(episodes).apply(episodes)
+            direct = jnp.asarray(principal_directions([interpolated(episode) for episode in scaled], state_dim))
         network = cls.create(
             outputs=outputs,
             inputs=episodes.num_inputs,
             state_dim=state_dim,
             hidden=hidden,
             cell=cell,
-            skip=jnp.eye(outputs, state_dim) if skip else None,
+            skip=direct if skip else None,
             diagonal=diagonal,
             offsets=offsets,
             key=key,

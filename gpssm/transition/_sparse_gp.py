@@ -55,7 +55,7 @@ class SparseGP(AbstractTransition):
         size = inducing.shape[-2]
         q_mean = jnp.zeros((state_dim, size)) if key is None else 0.1 * jr.normal(key, (state_dim, size))
         q_chol = jnp.broadcast_to(0.5 * jnp.eye(size), (state_dim, size, size))
-        return cls(
+        start = cls(
             kernels=kernels,
             inducing=inducing,
             q_mean=q_mean,
@@ -64,6 +64,12 @@ class SparseGP(AbstractTransition):
             mean=KeepState() if mean is None else mean,
             whitened=whitened,
         )
+        if whitened:
+            return start
+        bases = start.bases()
+        factors = jnp.stack([bases[d % len(bases)].factor.chol for d in range(state_dim)])
+        values = (jnp.einsum("dij,dj->di", factors, q_mean), LowerTriangular.of(factors @ q_chol))
+        return eqx.tree_at(lambda t: (t.q_mean, t.q_chol), start, values)
 
     def __check_init__(self) -> None:
         """Counts of kernels, inducing sets and noises must fit the state dimension."""

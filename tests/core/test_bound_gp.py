@@ -29,7 +29,7 @@ from tests.reference.gaussian import chain_covariance, log_density
 from tests.reference.montecarlo import assert_mean
 from tests.reference.transition_cases import NOISE, Case, D, P, make
 
-OUTPUTS, LENGTHS, DRAWS = 3, (4, 3), 4_000
+OUTPUTS, LENGTHS, DRAWS = 3, (4, 3), 20_000
 
 
 @cache
@@ -73,12 +73,16 @@ def by_quadrature() -> Bound:
     return jax.tree.map(lambda leaf: leaf[0], bounds(Explicit(), GaussHermite(24), jr.split(jr.key(0), 1)))
 
 
+@cache
+def posteriors() -> tuple[jax.Array, jax.Array, jax.Array]:
+    q = jit(jax.vmap(states().posterior))(data())
+    return q.means, q.gains, q.chols
+
+
 def chain(episode: int) -> tuple[np.ndarray, np.ndarray]:
     """Dense mean and covariance of q(X) of one episode."""
-    q, length = states(), LENGTHS[episode]
-    q_all = jax.vmap(q.posterior)(data())
-    chols = np.asarray(q_all.chols)[episode, :length]
-    gains, means = np.asarray(q_all.gains)[episode, :length], np.asarray(q_all.means)[episode, :length]
+    length = LENGTHS[episode]
+    means, gains, chols = (np.asarray(a)[episode, :length] for a in posteriors())
     return means.ravel(), chain_covariance(gains, chols @ chols.transpose(0, 2, 1))
 
 
@@ -98,14 +102,13 @@ def brute_force() -> dict[str, np.ndarray]:
         terms["likelihood"] += np.sum(np.where(seen, -0.5 * (np.log(2 * np.pi * R) + errors**2 / R), 0.0), axis=(1, 2))
         terms["initial"] += log_density(x[:, 0], np.zeros(D), np.eye(D))
         terms["entropy"] -= log_density(flat, mean, covariance)
-        for k in range(DRAWS):
-            z = np.concatenate([x[k, :-1], u[:-1]], axis=1)
-            for d, gp in enumerate(case().gps):
-                projection, unexplained = gp.conditional(z)
-                root = np.linalg.cholesky(unexplained + 1e-9 * np.eye(length - 1))
-                f = x[k, :-1, d] + projection @ inducing[d][k] + root @ rng.standard_normal(length - 1)
-                errors = x[k, 1:, d] - f
-                terms["transition"][k] += np.sum(-0.5 * (np.log(2 * np.pi * NOISE[d]) + errors**2 / NOISE[d]))
+        z = np.concatenate([x[:, :-1], np.broadcast_to(u[:-1], (DRAWS, length - 1, P))], axis=2)
+        for d, gp in enumerate(case().gps):
+            projection, unexplained = gp.conditional(z)
+            root = np.linalg.cholesky(unexplained + 1e-9 * np.eye(length - 1))
+            spread = np.einsum("kij,kj->ki", root, rng.standard_normal((DRAWS, length - 1)))
+            errors = x[:, 1:, d] - x[:, :-1, d] - np.einsum("kim,km->ki", projection, inducing[d]) - spread
+            terms["transition"] += np.sum(-0.5 * (np.log(2 * np.pi * NOISE[d]) + errors**2 / NOISE[d]), axis=1)
     return terms
 
 

@@ -17,6 +17,7 @@ from gpssm.transition import Conditioned, Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.compiling import jit
 from tests.reference.kernel_cases import CASES
+from tests.reference.kernels import variances
 from tests.reference.montecarlo import assert_mean
 from tests.reference.transition_cases import NOISE, D, M, N, P, make, random_transitions
 
@@ -72,13 +73,13 @@ def points() -> np.ndarray:
 
 @every_variant
 def test_predictions_equal_numpy(name):
-    means, variances = results()[name]["function"]
+    means, spreads = results()[name]["function"]
     for d, gp in enumerate(case(name).gps):
         mean, covariance = gp.predict(points())
         np.testing.assert_allclose(means[:, d], np.asarray(table().states)[:, d] + mean, rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(variances[:, d], np.diag(covariance), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(spreads[:, d], np.diag(covariance), rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(results()[name]["point"][0], means[0], rtol=1e-10)
-    np.testing.assert_allclose(results()[name]["point"][1], variances[0], rtol=1e-10)
+    np.testing.assert_allclose(results()[name]["point"][1], spreads[0], rtol=1e-10)
 
 
 @every_variant
@@ -97,7 +98,7 @@ def test_expected_log_density_equals_brute_force_over_functions_and_next_states(
         projection, unexplained = gp.conditional(points())
         spread = np.sqrt(np.maximum(np.diag(unexplained), 0.0)) * rng.standard_normal((draws, N))
         function = rows.states[:, d] + values @ projection.T + spread
-        following = rows.next_means[:, d] + np.sqrt(rows.next_variances[:, d]) * rng.standard_normal((draws, N))
+        following = rows.next_means[:, d] + np.sqrt(rows.next_spreads[:, d]) * rng.standard_normal((draws, N))
         log_densities = -0.5 * (np.log(2.0 * np.pi * NOISE[d]) + (following - function) ** 2 / NOISE[d])
         total += log_densities @ rows.weights
     assert_mean(total, results()[name]["log_prob"])
@@ -142,7 +143,7 @@ def test_whitened_and_unwhitened_are_two_forms_of_the_same():
 def test_predictions_and_divergence_equal_those_of_gpjax(name, family):
     transition = case(name).transition
     # GPJax adds a fixed amount to the diagonal; ours is relative to it.
-    jitters = [plain.JITTER * float(np.mean([gp.kernel(z, z) for z in gp.inducing])) for gp in case(name).gps]
+    jitters = [plain.JITTER * float(np.mean(variances(gp.kernel, gp.inducing))) for gp in case(name).gps]
     divergence = 0.0
     for d, jitter in enumerate(jitters):
         kernel = transition.kernels[d % len(transition.kernels)]
@@ -163,10 +164,10 @@ def test_predictions_and_divergence_equal_those_of_gpjax(name, family):
         with jax.numpy_rank_promotion("allow"):
             mean, variance, kl = predict(q, points())
         divergence += kl
-        means, variances = results()[name]["function"]
+        means, spreads = results()[name]["function"]
         np.testing.assert_allclose(means[:, d], np.asarray(table().states)[:, d] + mean.ravel(), rtol=1e-7, atol=1e-8)
         # GPJax also adds its jitter to the predicted covariance.
-        np.testing.assert_allclose(variances[:, d], variance, rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(spreads[:, d], variance, rtol=1e-5, atol=2e-6)
     np.testing.assert_allclose(results()[name]["kl"], divergence, rtol=1e-7)
 
 

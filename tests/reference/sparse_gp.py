@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.reference.gaussian import kl
-from tests.reference.kernels import Kernel, matrix
+from tests.reference.kernels import Kernel, matrix, variances
 
 JITTER = 1e-6
 """Added to the kernel matrix of the inducing inputs, relative to its mean diagonal."""
@@ -27,10 +27,13 @@ class SparseGP:
 
     def projection(self, points: np.ndarray) -> np.ndarray:
         """K_xz K_zz^-1."""
-        return np.linalg.solve(self.prior(), matrix(self.kernel, self.inducing, points)).T
+        return np.swapaxes(np.linalg.solve(self.prior(), matrix(self.kernel, self.inducing, points)), -1, -2)
 
     def conditional(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix that maps u to the mean of g at the points, and the covariance that u leaves unexplained."""
+        """The matrix that maps u to the mean of g at the points, and the covariance that u leaves unexplained.
+
+        For one set of points or a stack of sets.
+        """
         projection = self.projection(points)
         explained = projection @ matrix(self.kernel, self.inducing, points)
         return projection, matrix(self.kernel, points, points) - explained
@@ -68,7 +71,7 @@ def collapsed_bound(
     K = SparseGP(kernel, inducing, residuals, residuals).prior()
     cross = matrix(kernel, inducing, points)
     P, c = cross @ np.diag(weights) @ cross.T / noise, cross @ (weights * residuals) / noise
-    unexplained = np.array([kernel(x, x) for x in points]) - np.sum(cross * np.linalg.solve(K, cross), axis=0)
+    unexplained = variances(kernel, points) - np.sum(cross * np.linalg.solve(K, cross), axis=0)
     log_dets = np.linalg.slogdet(K)[1] - np.linalg.slogdet(K + P)[1]
     squares = residuals**2 + extra_variance
     return (
