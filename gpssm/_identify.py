@@ -82,7 +82,6 @@ def fit(
     hold. `held_out` episodes are watched and shown but never trained on.
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
-    dtype = model.emission.noise_variance().dtype
     trained = train(
         *prepare(model, inference, dtype),
         scaler.apply(episodes).padded(dtype=dtype),
