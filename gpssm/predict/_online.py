@@ -14,7 +14,7 @@ from gpssm._precision import double_precision
 from gpssm.data import DataError, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.predict._estimators import AbstractEstimator, FilterInput, cuthbert_promotion
-from gpssm.transition import Conditioned
+from gpssm.transition import AbstractDynamics, AbstractTransition, Conditioned
 
 
 class OnlineFilter:
@@ -25,7 +25,7 @@ class OnlineFilter:
 
     def __init__(self, model: GPSSM, scaler: Scaler, estimator: AbstractEstimator, *, key: PRNGKeyArray):
         with jax.enable_x64(True):
-            conditioned = Conditioned(model.transition.condition())
+            conditioned = Conditioned(_condition(model.transition))
         self._model = eqx.tree_at(lambda m: m.transition, model, conditioned)
         self._scaler, self._estimator, self._key = scaler, estimator, key
         self._dtype = model.emission.noise_variance().dtype
@@ -58,6 +58,12 @@ class OnlineFilter:
         if control.shape != wanted or not np.isfinite(control).all():
             raise DataError(f"u has shape {control.shape}; expected {wanted} finite numbers")
         return jnp.asarray(self._scaler.apply_inputs(control), self._dtype)
+
+
+@eqx.filter_jit
+def _condition(transition: AbstractTransition) -> AbstractDynamics:
+    """Compiled, so that a second filter for a model of the same shape starts at once."""
+    return transition.condition()
 
 
 @eqx.filter_jit

@@ -42,7 +42,6 @@ def bound(transition: SparseGP, rows: Transitions) -> jax.Array:
 explicit_bound = jit(bound)
 
 
-@jit
 def everything(transition: SparseGP, rows: Transitions) -> dict:
     log_prob, kl, jitter = Collapsed().terms(transition, rows)
     best, partly = (transition.towards_optimum(rows, rate) for rate in (1.0, RATE))
@@ -55,9 +54,15 @@ def everything(transition: SparseGP, rows: Transitions) -> dict:
     }
 
 
+# Both cases in one compiled function, to save time.
+@jit
+def for_both(transitions: dict[str, SparseGP], rows: Transitions) -> dict:
+    return {name: everything(transition, rows) for name, transition in transitions.items()}
+
+
 @cache
-def results(name: str) -> dict:
-    return everything(case(name).transition, table())
+def results() -> dict:
+    return for_both({name: case(name).transition for name in CASES}, table())
 
 
 def reference(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -74,20 +79,20 @@ def test_collapsed_bound_equals_the_formula_in_unwhitened_form(name):
         plain.collapsed_bound(gp.kernel, gp.inducing, points, residuals[:, d], extra[:, d], weights, NOISE[d])
         for d, gp in enumerate(case(name).gps)
     )
-    log_prob, kl, _ = results(name)["collapsed"]
+    log_prob, kl, _ = results()[name]["collapsed"]
     np.testing.assert_allclose(log_prob - kl, expected, rtol=1e-8)
 
 
 @each
 def test_collapsed_terms_equal_the_explicit_ones_at_the_optimum(name):
-    for collapsed, explicit in zip(results(name)["collapsed"], results(name)["terms at the optimum"], strict=True):
+    for collapsed, explicit in zip(results()[name]["collapsed"], results()[name]["terms at the optimum"], strict=True):
         np.testing.assert_allclose(collapsed, explicit, rtol=1e-8, atol=1e-8)
 
 
 @each
 def test_the_optimum_equals_the_formula(name):
     points, residuals, _, weights = reference(name)
-    best = results(name)["best"]
+    best = results()[name]["best"]
     for d, gp in enumerate(case(name).gps):
         mean, covariance = plain.optimum(gp, points, residuals[:, d], weights, NOISE[d])
         chol = np.asarray(val(best.q_chol))[d]
@@ -104,21 +109,21 @@ def test_the_optimum_equals_the_formula(name):
 @given(seed=st.integers(0, 2**31), size=st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_no_other_q_has_a_higher_bound(name, seed, size):
     """From far away and from close by."""
-    best = results(name)["best"]
+    best = results()[name]["best"]
     rng = np.random.default_rng(seed)
     mean, chol = random_q(rng)
     moved = with_q(best, best.q_mean + size * mean, np.asarray(val(best.q_chol)) + size * chol)
-    log_prob, kl, _ = results(name)["collapsed"]
+    log_prob, kl, _ = results()[name]["collapsed"]
     assert explicit_bound(moved, table()) <= log_prob - kl + 1e-9
 
 
 @each
 def test_natural_gradient_steps_go_up_and_from_the_optimum_nowhere(name):
-    start, partly, best = results(name)["bounds"]
+    start, partly, best = results()[name]["bounds"]
     assert start < partly < best
-    again = everything(results(name)["best"], table())["partly"]
-    np.testing.assert_allclose(again.q_mean, results(name)["best"].q_mean, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(val(again.q_chol), val(results(name)["best"].q_chol), rtol=1e-5, atol=1e-7)
+    again = for_both({n: results()[n]["best"] for n in CASES}, table())[name]["partly"]
+    np.testing.assert_allclose(again.q_mean, results()[name]["best"].q_mean, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(val(again.q_chol), val(results()[name]["best"].q_chol), rtol=1e-5, atol=1e-7)
 
 
 @each
@@ -129,7 +134,7 @@ def test_a_natural_gradient_step_mixes_natural_parameters(name):
         return precision, precision @ np.asarray(transition.q_mean)[d]
 
     for d in range(D):
-        states = (case(name).transition, results(name)["best"], results(name)["partly"])
+        states = (case(name).transition, results()[name]["best"], results()[name]["partly"])
         before, best, partly = (natural(transition, d) for transition in states)
         for old, target, found in zip(before, best, partly, strict=True):
             np.testing.assert_allclose(found, (1.0 - RATE) * old + RATE * target, rtol=1e-5, atol=1e-6)
@@ -139,15 +144,17 @@ def test_the_treatments_update_q_as_they_say():
     transition = case("shared, whitened").transition
 
     @jit
-    def updates(transition: SparseGP, rows: Transitions) -> list[SparseGP]:
-        return [
+    def updates(transition: SparseGP, rows: Transitions) -> tuple:
+        return (
             NaturalGradient(RATE).after_step(transition, rows),
             NaturalGradient(1.0).after_step(transition, rows),
             Collapsed().finish(transition, rows),
-        ]
+            (NaturalGradient().terms(transition, rows), Explicit().terms(transition, rows)),
+        )
 
-    partly, all_the_way, finished = updates(transition, table())
-    expected = results("shared, whitened")
+    partly, all_the_way, finished, (natural, explicit) = updates(transition, table())
+    np.testing.assert_array_equal(natural, explicit)
+    expected = results()["shared, whitened"]
     for found, target in ((partly, "partly"), (all_the_way, "best"), (finished, "best")):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10), found, expected[target])
     assert Explicit().after_step(transition, table()) is transition
@@ -171,6 +178,5 @@ def test_rows_without_weight_do_not_count():
         rows.states.at[1].set(3.0), rows.controls.at[1].set(-2.0), rows.next_means.at[1].set(50.0),
         rows.next_variances.at[1].set(9.0), rows.weights,
     )  # fmt: skip
-    transition = case("shared, whitened").transition
-    before, after = everything(transition, rows), everything(transition, other)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10), before, after)
+    changed = for_both({name: case(name).transition for name in CASES}, other)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10), changed, results())

@@ -78,12 +78,21 @@ def records() -> Episodes:
 
 
 @cache
+def all_networks() -> dict[str, BiRNN]:
+    def create(key: jax.Array, **chosen) -> BiRNN:
+        settings = {"skip": True, "diagonal": False, "offsets": True, **chosen}
+        made = BiRNN.from_data(records(), state_dim=D, hidden=HIDDEN, key=key, **settings)
+        # Larger weights than at the start, so that every part of the network is felt.
+        return eqx.tree_at(
+            lambda n: (n.first.weight, n.rest.weight), made, (8.0 * made.first.weight, 8.0 * made.rest.weight)
+        )
+
+    # In one compiled function, to save time.
+    return jit(lambda key: {name: create(key, **chosen) for name, chosen in NETWORKS.items()})(jr.key(6))
+
+
 def network(name: str) -> BiRNN:
-    settings = {"skip": True, "diagonal": False, "offsets": True, **NETWORKS[name]}
-    made = BiRNN.from_data(records(), state_dim=D, hidden=HIDDEN, key=jr.key(6), **settings)
-    # Larger weights than at the start, so that every part of the network is felt.
-    heads = lambda n: (n.first.weight, n.rest.weight)  # noqa: E731
-    return eqx.tree_at(heads, made, jax.tree.map(lambda w: 8.0 * w, heads(made)))
+    return all_networks()[name]
 
 
 @jit
@@ -158,8 +167,8 @@ def test_the_posterior_has_the_asked_for_form(name):
 
 
 def test_with_a_skip_the_means_start_near_the_outputs():
-    made = BiRNN.from_data(records(), state_dim=3, hidden=HIDDEN, key=jr.key(7))
     data = records().padded()
+    made = jit(lambda key: BiRNN.from_data(records(), state_dim=3, hidden=HIDDEN, key=key))(jr.key(7))
     q = posteriors(made, data)
     np.testing.assert_allclose(q.means[..., :OUTPUTS], jnp.where(data.observed, data.y, 0.0), atol=0.3)
 
@@ -169,9 +178,15 @@ def test_with_a_skip_the_means_start_near_the_outputs():
 def test_numbers_and_factors_are_two_forms_of_the_same(diagonal, size):
     count = size if diagonal else size * (size + 1) // 2
     numbers = jnp.asarray(np.random.default_rng(8).standard_normal((2, count)))
-    chols = chols_from(numbers, size, diagonal)
+
+    @jit
+    def there_and_back(numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
+        chols = chols_from(numbers, size, diagonal)
+        return chols, numbers_from(chols, diagonal)
+
+    chols, back = there_and_back(numbers)
     np.testing.assert_array_equal(chols, np.tril(chols))
-    np.testing.assert_allclose(numbers_from(chols, diagonal), numbers, rtol=1e-12)
+    np.testing.assert_allclose(back, numbers, rtol=1e-12)
 
 
 def test_free_states_give_back_what_they_were_made_from_by_index():

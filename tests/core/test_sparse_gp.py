@@ -98,7 +98,7 @@ def test_expected_log_density_equals_brute_force_over_functions_and_next_states(
         projection, unexplained = gp.conditional(points())
         spread = np.sqrt(np.maximum(np.diag(unexplained), 0.0)) * rng.standard_normal((draws, N))
         function = rows.states[:, d] + values @ projection.T + spread
-        following = rows.next_means[:, d] + np.sqrt(rows.next_spreads[:, d]) * rng.standard_normal((draws, N))
+        following = rows.next_means[:, d] + np.sqrt(rows.next_variances[:, d]) * rng.standard_normal((draws, N))
         log_densities = -0.5 * (np.log(2.0 * np.pi * NOISE[d]) + (following - function) ** 2 / NOISE[d])
         total += log_densities @ rows.weights
     assert_mean(total, results()[name]["log_prob"])

@@ -1,11 +1,14 @@
 """Free runs and k-step predictions of a linear-Gaussian model, whose moments are known in closed form."""
 
+from dataclasses import replace
+
 import jax.random as jr
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import gpssm
+from gpssm._params import cast
 from tests.reference.filtering import kalman_filter
 from tests.reference.montecarlo import assert_covariance, assert_mean
 
@@ -115,3 +118,18 @@ def test_same_key_same_rollout(linear, rollout):
     other = linear.system.simulate(linear.episode, n_init=N_INIT, num_samples=4000, key=jr.key(1))
     assert np.array_equal(again.samples, rollout.samples)
     assert not np.array_equal(other.signals, rollout.signals)
+
+
+def test_a_model_in_single_precision_predicts_in_single_precision(linear):
+    """Close to the answers in double precision, through every door that takes numbers from the user."""
+    system = replace(linear.system, model=cast(linear.system.model, np.float32))
+    options = {"inputs": linear.episode.u[:9], "num_samples": 3000, "key": jr.key(4)}
+    single, double = (s.simulate_from([0.5, -1.0], chol=0.1 * np.eye(2), **options) for s in (system, linear.system))
+    assert single.states.dtype == np.float32
+    assert_allclose(single.mean, double.mean, atol=5.0 * (double.std / 3000**0.5).max())
+    online, reference = (s.online(estimator=gpssm.EKF()) for s in (system, linear.system))
+    for t in range(5):
+        sample = linear.episode.y_with_nan[t], linear.episode.u[t]
+        mean, covariance = online.update(*sample)
+        assert mean.dtype == covariance.dtype == np.float32
+        assert_allclose(mean, reference.update(*sample)[0], atol=1e-4)
