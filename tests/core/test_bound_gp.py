@@ -1,7 +1,5 @@
 """The whole bound of a small GP model against brute force."""
 
-from functools import cache
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -24,7 +22,7 @@ from gpssm import (
 )
 from gpssm._params import Positive, val
 from gpssm.inference import AbstractExpectation, AbstractInducing, Bound
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.gaussian import chain_covariance, log_density
 from tests.reference.montecarlo import assert_mean
 from tests.reference.transition_cases import NOISE, Case, D, P, make
@@ -32,19 +30,19 @@ from tests.reference.transition_cases import NOISE, Case, D, P, make
 OUTPUTS, LENGTHS, DRAWS = 3, (4, 3), 20_000
 
 
-@cache
+@constant
 def case() -> Case:
     return make("RBF", "ArcCosine0", seed=5)
 
 
-@cache
+@constant
 def model() -> GPSSM:
     rng = np.random.default_rng(6)
     weight, offset = jnp.asarray(rng.standard_normal((OUTPUTS, D))), jnp.asarray(rng.standard_normal(OUTPUTS))
     return GPSSM(case().transition, LinearGaussian(weight, offset, Positive.of(np.array([0.3, 0.5, 0.9]))), D)
 
 
-@cache
+@constant
 def data() -> Padded:
     rng = np.random.default_rng(7)
     y = [rng.standard_normal((length, OUTPUTS)) for length in LENGTHS]
@@ -52,7 +50,7 @@ def data() -> Padded:
     return Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y]).padded()
 
 
-@cache
+@constant
 def states() -> FreeStates:
     rng = np.random.default_rng(8)
     shape = (len(LENGTHS), max(LENGTHS))
@@ -68,7 +66,7 @@ def bounds(inducing: AbstractInducing, expectation: AbstractExpectation, keys: j
     return jax.vmap(lambda key: inference.bound(model(), data(), key=key)[0])(keys)
 
 
-@cache
+@constant
 def by_quadrature(inducing: AbstractInducing = Explicit()) -> Bound:
     twice = bounds(inducing, GaussHermite(24), jr.split(jr.key(0), 2))
     # Without random paths the key plays no part.
@@ -76,7 +74,7 @@ def by_quadrature(inducing: AbstractInducing = Explicit()) -> Bound:
     return jax.tree.map(lambda leaf: leaf[0], twice)
 
 
-@cache
+@constant
 def posteriors() -> tuple[jax.Array, jax.Array, jax.Array]:
     q = jit(lambda d: jax.vmap(states().posterior)(d))(data())
     return q.means, q.gains, q.chols
@@ -89,7 +87,7 @@ def chain(episode: int) -> tuple[np.ndarray, np.ndarray]:
     return means.ravel(), chain_covariance(gains, chols @ chols.transpose(0, 2, 1))
 
 
-@cache
+@constant
 def brute_force() -> dict[str, np.ndarray]:
     """Draws of each term: states from the dense joint, inducing values from q(u), functions jointly given them."""
     rng, emission = np.random.default_rng(9), model().emission

@@ -1,6 +1,5 @@
 """What must not change the bound: padding, the order of episodes, hidden values, and how episodes are batched."""
 
-from functools import cache
 from itertools import combinations
 
 import equinox as eqx
@@ -30,7 +29,7 @@ from gpssm import (
 from gpssm._params import cast
 from gpssm.inference import AbstractInducing
 from gpssm.recognition import AbstractRecognition
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.transition_cases import D, P, make
 
 OUTPUTS, LENGTHS = 2, (3, 5, 2, 4)
@@ -38,7 +37,7 @@ EXPLICIT = (Explicit(),)
 BOTH = (Explicit(), Collapsed())
 
 
-@cache
+@constant
 def records() -> Episodes:
     rng = np.random.default_rng(0)
     y = [rng.standard_normal((length, OUTPUTS)) for length in LENGTHS]
@@ -46,18 +45,18 @@ def records() -> Episodes:
     return Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y])
 
 
-@cache
+@constant
 def data() -> Padded:
     return records().padded()
 
 
-@cache
+@constant
 def model() -> GPSSM:
     emission = LinearGaussian.first_states(OUTPUTS, D, noise=0.2, learn=True)
     return cast(GPSSM(make("RBF", seed=1).transition, emission, D), np.float64)
 
 
-@cache
+@constant
 def network() -> BiRNN:
     def create(key: jax.Array) -> BiRNN:
         skip = jnp.eye(OUTPUTS, D)
@@ -66,7 +65,7 @@ def network() -> BiRNN:
     return jit(create)(jr.key(2))
 
 
-@cache
+@constant
 def free_states() -> FreeStates:
     q = jit(lambda n, d: jax.vmap(n.posterior)(d))(network(), data())
     return FreeStates.from_posterior(GaussMarkov(q.means, q.gains, q.chols))
@@ -84,7 +83,7 @@ def evaluate(recognition: AbstractRecognition, data: Padded, treatments: tuple[A
     return eqx.filter_grad(total, has_aux=True)((model(), recognition))
 
 
-@cache
+@constant
 def as_it_is() -> tuple:
     return evaluate(network(), data(), BOTH)
 

@@ -1,7 +1,5 @@
 """With a linear transition the evidence is known: the bound never exceeds it, and reaches it at the exact posterior."""
 
-from functools import cache
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -27,7 +25,7 @@ from gpssm import (
     Variational,
 )
 from gpssm._params import Positive
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.gaussian import chain_of
 from tests.reference.kalman import LinearModel, evidence, posterior
 from tests.reference.montecarlo import assert_mean
@@ -36,7 +34,7 @@ D, OUTPUTS, P = 2, 2, 1
 LENGTHS = (5, 3)
 
 
-@cache
+@constant
 def truth() -> LinearModel:
     rng = np.random.default_rng(0)
     return LinearModel(
@@ -50,7 +48,7 @@ def truth() -> LinearModel:
     )
 
 
-@cache
+@constant
 def records() -> Episodes:
     """Random outputs: the model need not be right for any of this to hold. Some are missing, and one step entirely."""
     rng = np.random.default_rng(1)
@@ -60,7 +58,7 @@ def records() -> Episodes:
     return Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y])
 
 
-@cache
+@constant
 def model() -> GPSSM:
     t = truth()
     mean = LinearMean(*map(jnp.asarray, (t.A, t.B, t.c)))
@@ -68,7 +66,7 @@ def model() -> GPSSM:
     return GPSSM(Linear(mean, Positive.of(t.Q)), emission, D)
 
 
-@cache
+@constant
 def log_evidence() -> float:
     return sum(evidence(truth(), e.y, e.u, e.observed) for e in records())
 
@@ -78,7 +76,7 @@ def test_the_two_references_agree():
     np.testing.assert_allclose(log_evidence(), dense, rtol=1e-10)
 
 
-@cache
+@constant
 def exact() -> FreeStates:
     """The exact posterior of each episode as a chain, filled up with anything."""
     chains = []
@@ -98,7 +96,7 @@ def exact() -> FreeStates:
     )
 
 
-@cache
+@constant
 def data() -> Padded:
     return records().padded()
 

@@ -1,7 +1,5 @@
 """q(u) at its closed-form optimum: the collapsed bound, the optimum itself, and natural-gradient steps towards it."""
 
-from functools import cache
-
 import jax
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from gpssm import Collapsed, Explicit, NaturalGradient, SparseGP
 from gpssm._params import val
 from gpssm.transition import Transitions
 from tests.reference import sparse_gp as plain
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.transition_cases import NOISE, Case, D, make, random_q, random_transitions, with_q
 
 CASES = {
@@ -23,13 +21,13 @@ each = pytest.mark.parametrize("name", CASES)
 RATE = 0.3
 
 
-@cache
+@constant
 def case(name: str) -> Case:
     settings_ = dict(CASES[name])
     return make(*settings_.pop("names"), seed=3, **settings_)
 
 
-@cache
+@constant
 def table() -> Transitions:
     return random_transitions(np.random.default_rng(4), rows=12)
 
@@ -60,7 +58,7 @@ def for_both(transitions: dict[str, SparseGP], rows: Transitions) -> dict:
     return {name: everything(transition, rows) for name, transition in transitions.items()}
 
 
-@cache
+@constant
 def results() -> dict:
     return for_both({name: case(name).transition for name in CASES}, table())
 

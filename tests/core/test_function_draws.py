@@ -1,7 +1,5 @@
 """Functions drawn from the posterior have its mean and its covariance, also between points."""
 
-from functools import cache
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpssm import SparseGP
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.montecarlo import assert_covariance, assert_mean
 from tests.reference.transition_cases import Case, D, M, P, make
 
@@ -19,7 +17,7 @@ UNKNOWN = CASES[2]
 POINTS, DRAWS = 3, 5_000
 
 
-@cache
+@constant
 def points() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     # The last point is far from all inducing inputs: there a draw is a draw from the prior.
@@ -41,7 +39,7 @@ def draws(transition: SparseGP, keys: jax.Array, x: jax.Array, u: jax.Array) -> 
     return jax.vmap(one)(keys), *dynamics.function_moments(x, u)
 
 
-@cache
+@constant
 def samples(names: tuple[str, str]) -> tuple[Case, np.ndarray, np.ndarray, np.ndarray]:
     case = make(*names, seed=1)
     return case, *map(np.asarray, draws(case.transition, jr.split(jr.key(0), DRAWS), *points()))

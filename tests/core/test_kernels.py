@@ -1,7 +1,5 @@
 """Kernel matrices: plain NumPy twins, pairwise calls, definiteness, and gradients where two points meet."""
 
-from functools import cache
-
 import equinox as eqx
 import gpjax.kernels as gk
 import jax
@@ -16,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from gpssm._params import cast
 from gpssm.kernels import ArcCosine0, Manifold, cross_covariance, diagonal
 from tests.reference import kernels as plain
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.kernel_cases import CASES, INPUTS
 from tests.reference.montecarlo import assert_mean
 
@@ -25,7 +23,7 @@ every_kernel = pytest.mark.parametrize("name", CASES)
 Kernels = dict[str, gk.AbstractKernel]
 
 
-@cache
+@constant
 def kernels(dtype: type) -> Kernels:
     return cast({name: make()[0] for name, make in CASES.items()}, dtype)
 
@@ -48,14 +46,14 @@ def gradients(every: Kernels, x: jax.Array, y: jax.Array, weights: jax.Array) ->
     return {name: eqx.filter_value_and_grad(total)((k, x, y), weights) for name, k in every.items()}
 
 
-@cache
+@constant
 def at_generic_points() -> tuple[np.ndarray, np.ndarray, dict]:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((N, INPUTS)), rng.standard_normal((N, INPUTS))
     return x, y, evaluate(kernels(np.float64), x, y)
 
 
-@cache
+@constant
 def gradients_at_coincident_points(dtype: type) -> dict:
     rng = np.random.default_rng(1)
     x = rng.standard_normal((N, INPUTS)).astype(dtype)

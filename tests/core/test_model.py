@@ -1,7 +1,5 @@
 """The model as built from data."""
 
-from functools import cache
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -10,11 +8,12 @@ import pytest
 
 from gpssm import GPSSM, Episode, Episodes, LinearGaussian, Scaler
 from gpssm._params import trainable_mask, val
+from tests.reference.compiling import constant
 from tests.reference.gaussian import log_density
 from tests.reference.montecarlo import assert_mean
 
 
-@cache
+@constant
 def records() -> Episodes:
     rng = np.random.default_rng(0)
     return Episodes([Episode(y=3.0 + rng.standard_normal((20, 2)).cumsum(0), u=rng.standard_normal((20, 1)))] * 2)

@@ -1,7 +1,5 @@
 """Recognition: the recurrences, the posterior they give, and that padding and masked values change nothing."""
 
-from functools import cache
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +10,7 @@ import pytest
 from gpssm import GRU, BiRNN, Episode, Episodes, FreeStates, GaussMarkov, Padded, Scaler, TanhRNN
 from gpssm.recognition._base import chols_from, numbers_from
 from gpssm.recognition._cells import AbstractCell, run_both_ways
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.differences import assert_derivatives
 from tests.reference.recurrent import gru_step, run, tanh_step
 
@@ -69,7 +67,7 @@ def test_derivative_of_the_recurrence(kind, step):
     assert_derivatives(hidden, point, forward=False)
 
 
-@cache
+@constant
 def records() -> Episodes:
     rng = np.random.default_rng(5)
     y = [rng.standard_normal((length, OUTPUTS)) for length in LENGTHS]
@@ -77,7 +75,7 @@ def records() -> Episodes:
     return Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y])
 
 
-@cache
+@constant
 def all_networks() -> dict[str, BiRNN]:
     def create(key: jax.Array, **chosen) -> BiRNN:
         settings = {"skip": True, "diagonal": False, "offsets": True, **chosen}

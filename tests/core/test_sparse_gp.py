@@ -1,7 +1,5 @@
 """The sparse-GP transition against plain NumPy, GPJax and brute force."""
 
-from functools import cache
-
 import equinox as eqx
 import gpjax as gpx
 import jax
@@ -15,7 +13,7 @@ from gpssm import KeepState, Linear, LinearMean, SparseGP
 from gpssm._params import LowerTriangular, Positive, cast, val
 from gpssm.transition import Conditioned, Transitions
 from tests.reference import sparse_gp as plain
-from tests.reference.compiling import jit
+from tests.reference.compiling import constant, jit
 from tests.reference.kernel_cases import CASES
 from tests.reference.kernels import variances
 from tests.reference.montecarlo import assert_mean
@@ -32,13 +30,13 @@ VARIANTS = {
 every_variant = pytest.mark.parametrize("name", VARIANTS)
 
 
-@cache
+@constant
 def case(name: str):
     settings = dict(VARIANTS[name])
     return make(*settings.pop("names"), **settings)
 
 
-@cache
+@constant
 def table() -> Transitions:
     return random_transitions(np.random.default_rng(1))
 
@@ -62,7 +60,7 @@ def answers(transitions: dict[str, SparseGP], rows: Transitions) -> dict:
     return {name: one(transition) for name, transition in transitions.items()}
 
 
-@cache
+@constant
 def results() -> dict:
     return answers({name: case(name).transition for name in VARIANTS}, table())
 

@@ -1,8 +1,20 @@
 """Compilation for tests: each function runs a few times on small arrays, so that optimising its code does not pay."""
 
-from functools import partial
+from functools import cache, partial
 
 import equinox as eqx
+import jax
 
 jit = partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 0})
 """`eqx.filter_jit` that compiles several times faster. Also saves tests from compiling each operation by itself."""
+
+
+def constant(function):
+    """Compute once and keep: the value itself, also when it is first asked for inside a traced function."""
+
+    @cache
+    def evaluated(*args):
+        with jax.ensure_compile_time_eval():
+            return function(*args)
+
+    return evaluated

@@ -1,10 +1,9 @@
 """One small nonlinear system, identified once for all tests that need a learnt model."""
 
-from functools import cache
-
 import numpy as np
 
 import gpssm
+from tests.reference.compiling import constant
 
 LENGTHS = (30, 22, 30)
 
@@ -32,7 +31,7 @@ def identify(episodes: gpssm.Episodes) -> gpssm.Identified:
     )
 
 
-@cache
+@constant
 def identified() -> gpssm.Identified:
     """The system learnt from the records."""
     return identify(records())
