@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-FEW = 40
+FEW = 39
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Rollout:
 
         A measurement is one more draw, so that intervals between such quantiles hold it with their nominal
         probability; between NumPy's default quantiles of 100 samples, a 95 % interval would hold 93 %. With fewer than
-        40 samples, which cannot reach as far out, the quantile of a Gaussian with the same moments.
+        39 samples, which cannot reach as far out, the quantile of a Gaussian with the same moments.
         """
         if len(self.samples) < FEW:
             return self.mean + ndtri(level) * self.std

@@ -43,9 +43,9 @@ def test_kink_defaults_cover_both_branches():
     assert len(simulated.episodes) == 200
     assert all(episode.y.shape == (10, 1) and episode.num_inputs == 0 for episode in simulated.episodes)
     states = np.concatenate(simulated.states)[:, 0]
-    counts, _ = np.histogram(states, bins=np.arange(0.0, 6.01, 0.5))
+    counts, _ = np.histogram(states, bins=np.arange(-1.5, 5.01, 0.5))
     assert counts.min() >= 5
-    assert states.min() > -0.5 and states.max() < 6.5
+    assert -4.5 < states.min() < -1.0 and 5.0 < states.max() < 6.0
 
 
 def test_smooth_kink_starts_at_one_half():
