@@ -85,8 +85,7 @@ def all_networks() -> dict[str, BiRNN]:
             lambda n: (n.first.weight, n.rest.weight), made, (8.0 * made.first.weight, 8.0 * made.rest.weight)
         )
 
-    # In one compiled function, to save time.
-    return jit(lambda key: {name: create(key, **chosen) for name, chosen in NETWORKS.items()})(jr.key(6))
+    return {name: create(jr.key(6), **chosen) for name, chosen in NETWORKS.items()}
 
 
 def network(name: str) -> BiRNN:
