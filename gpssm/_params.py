@@ -57,7 +57,8 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
     """
 
     def convert(leaf: Any) -> Any:
-        if eqx.is_inexact_array_like(leaf):
+        # Equinox's own test of "array-like" cannot be asked of a tracer.
+        if eqx.is_inexact_array(leaf) or isinstance(leaf, float):
             # A copy, because parts to freeze are recognised by identity: no two leaves may be the same array.
             return jnp.array(jax.lax.convert_element_type(jnp.asarray(leaf), jnp.dtype(dtype)), copy=True)
         return leaf
