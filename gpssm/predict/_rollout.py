@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtri
 
 FEW = 39
 
