@@ -50,14 +50,28 @@ class Results:
         out.mkdir(parents=True, exist_ok=True)
         self._began = time.monotonic()
         self._head = head(f"experiments.{experiment}", protocol)
-        self.rows, self._seconds = ([], 0.0) if fresh else self._finished()
+        before = {} if fresh else self._finished()
+        self.rows: list[Row] = before.get("rows", [])
+        self.choices: dict[str, str] = before.get("choices", {})
+        self._seconds: float = before.get("seconds", 0.0)
 
-    def _finished(self) -> tuple[list[Row], float]:
+    def _finished(self) -> dict[str, Any]:
+        """What an earlier run with the same protocol and versions has left."""
         if not self.path.exists():
-            return [], 0.0
+            return {}
         stored = json.loads(self.path.read_text())
         same = all(stored.get(key) == json.loads(json.dumps(self._head[key])) for key in ("protocol", "versions"))
-        return (stored["rows"], stored["seconds"]) if same else ([], 0.0)
+        return stored if same else {}
+
+    def choice(self, case: str, what: str, make: Callable[[], str]) -> str:
+        """A choice that is made once, written down, and kept when the run continues."""
+        name = f"{case}: {what}"
+        if name not in self.choices:
+            print(f"choosing {name} ...", flush=True)
+            self.choices[name] = make()
+            self.write()
+        print(f"{name}: {self.choices[name]}", flush=True)
+        return self.choices[name]
 
     def run(self, case: str, method: str, seed: int, work: Callable[[], dict[str, float] | Iterable[Row]]) -> None:
         """Do the work unless its rows are there already, and write the file."""
@@ -78,7 +92,8 @@ class Results:
     def write(self) -> None:
         """Write the file in one go: a reader never sees half of it."""
         seconds = round(self._seconds + time.monotonic() - self._began, 1)
-        text = json.dumps({**self._head, "seconds": seconds, "rows": self.rows}, indent=1)
+        chosen = {"choices": self.choices} if self.choices else {}
+        text = json.dumps({**self._head, "seconds": seconds, **chosen, "rows": self.rows}, indent=1)
         partial = self.path.with_suffix(".json.tmp")
         partial.write_text(text + "\n")
         partial.replace(self.path)

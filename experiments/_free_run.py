@@ -1,0 +1,30 @@
+"""Scores of one free run over a test record whose first samples are read and not scored."""
+
+from typing import Any
+
+import jax.random as jr
+import numpy as np
+
+import gpssm
+from gpssm import metrics
+
+N_INIT = 16
+NUM_SAMPLES = 300
+
+
+def free_run(system: Any, test: gpssm.Episode, *, seed: int, n_init: int = N_INIT) -> gpssm.Rollout:
+    """Simulate the record under its inputs."""
+    return system.simulate(test, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.fold_in(jr.key(100), seed))
+
+
+def scores(predicted: gpssm.Rollout, test: gpssm.Episode) -> dict[str, float]:
+    """RMSE in the units of the record, log density per sample (Gaussian with the run's moments), coverage."""
+    truth = test.y[predicted.start :]
+    low, high = predicted.interval(0.95)
+    found = {
+        "rmse": metrics.rmse(truth, predicted.mean),
+        "coverage_95": metrics.interval_coverage(truth, low, high),
+    }
+    if np.all(predicted.std > 0):
+        found["log_density"] = metrics.log_density_gaussian(truth, predicted.mean, predicted.std)
+    return found

@@ -1,0 +1,99 @@
+"""What the swing-up experiments share: the methods that compete and how they are scored."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from gpjax.kernels import Matern12
+
+import gpssm
+from experiments._trials import Study, Test
+from gpssm import metrics
+from gpssm.baselines import AutoregressiveGP, Constant, LinearKalman, PreviousEpisode, TrueSimulator
+
+HORIZONS = (5, 10, 15, 20)
+NUM_SAMPLES = 200
+UNIT = "tip errors in rod lengths: distance between the true tip and the mean tip of sampled futures"
+
+
+class Simulates(Protocol):
+    """Anything that continues an episode from its first samples."""
+
+    def simulate(self, episode: gpssm.Episode, *, n_init: int, num_samples: int, key: Any) -> gpssm.Rollout:
+        """A free run."""
+        ...
+
+
+def gpssm_paper(train: gpssm.Episodes, *, states: int, inducing: int, hidden: int, steps: int, seed: int) -> Simulates:
+    """The paper's settings: Matern-1/2, q(u) by gradients, network only, Adam at 1e-3."""
+    keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
+    size = states + train.num_inputs
+    kernel = Matern12(lengthscale=jnp.full(size, 2.0), variance=0.5)  # pyright: ignore[reportArgumentType]
+    model = gpssm.GPSSM.from_data(
+        train, state_dim=states, kernel=kernel, num_inducing=min(inducing, train.num_steps // 2), key=keys[0]
+    )
+    network = gpssm.BiRNN.from_data(train, state_dim=states, hidden=hidden, key=keys[1])
+    inference = gpssm.Variational(network, gpssm.Explicit(), gpssm.Paths(1))
+    optimiser = gpssm.adam(steps, gpssm.Rates.all(1e-3), final=1.0)
+    return gpssm.fit(model, inference, train, optimiser=optimiser, steps=steps, key=keys[2]).identified
+
+
+def gpssm_best(
+    train: gpssm.Episodes, *, states: int, inducing: int, hidden: int, steps: int, iterations: int, seed: int
+) -> Simulates:
+    """Our settings: RBF with a length-scale for each input, q(u) collapsed, network first and then free states."""
+    return gpssm.identify(
+        train,
+        states=states,
+        num_inducing=min(inducing, train.num_steps // 2),
+        hidden=hidden,
+        steps=steps,
+        iterations=iterations,
+        network_steps=0,
+        progress=gpssm.Silent(),
+        key=jr.fold_in(jr.key(3), seed),
+    )
+
+
+def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> dict[str, Callable[[], Simulates]]:
+    """Linear and autoregressive models, and the rows that need no learning."""
+    train = study.first(count)
+    return {
+        "constant": lambda: Constant.fit(train),
+        "previous episode": lambda: PreviousEpisode.fit(study.train),
+        "true simulator": lambda: TrueSimulator(study.task.system, observed=study.observed),
+        "kalman": lambda: LinearKalman.fit(train, order=order, key=jr.fold_in(jr.key(4), seed)),
+        "argp": lambda: AutoregressiveGP.fit(train, lags=lags, key=jr.fold_in(jr.key(5), seed)),
+    }
+
+
+def score(study: Study, system: Simulates, *, n_init: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows for every test: tip error as a mean over the run and at horizons, log density and coverage."""
+    for i, test in enumerate(study.tests):
+        predicted = system.simulate(
+            test.episode, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.fold_in(jr.key(6 + seed), i)
+        )
+        yield from _rows(study, test, predicted, n_init)
+
+
+def _rows(study: Study, test: Test, predicted: gpssm.Rollout, n_init: int) -> Iterator[dict[str, Any]]:
+    error = tip_errors(study, test, predicted, n_init)
+    yield {"test": test.name, "metric": "tip_error", "value": float(error.mean())}
+    for horizon in HORIZONS:
+        if horizon <= len(error):
+            yield {"test": test.name, "metric": "tip_error_at", "horizon": horizon, "value": float(error[horizon - 1])}
+    truth = test.episode.y[n_init:]
+    low, high = predicted.interval(0.95)
+    yield {"test": test.name, "metric": "coverage_95", "value": metrics.interval_coverage(truth, low, high)}
+    # A method without uncertainty (a copy, the simulator itself) has no density.
+    if (predicted.std > 1e-9).all():
+        density = metrics.log_density_gaussian(truth, predicted.mean, predicted.std)
+        yield {"test": test.name, "metric": "log_density", "value": density}
+
+
+def tip_errors(study: Study, test: Test, predicted: gpssm.Rollout, n_init: int) -> np.ndarray:
+    """Distance between true and predicted tip at each step of the free run."""
+    mean_tip = study.tips(predicted.signals).mean(axis=0)
+    return np.linalg.norm(mean_tip - study.true_tips(test)[n_init:], axis=-1)

@@ -1,0 +1,100 @@
+"""The hydraulic actuator of the paper: fit the first 512 samples, simulate the other 512 freely, with bands.
+
+Reads `actuator/actuator.mat` from the folder in GPSSM_DATA. Two rows for the model: the paper's settings, and ours,
+chosen among a few on held-out blocks of the training half.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import jax.random as jr
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from gpjax.kernels import RBF, Matern12
+
+import gpssm
+from experiments._data import halves
+from experiments._free_run import N_INIT, free_run, scores
+from experiments._results import Results, arguments
+from experiments.real_sets import choose
+from gpssm import plots
+from gpssm.baselines import AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
+from gpssm.selection import GPSSMCandidate, grid
+
+SEEDS = (0, 1, 2, 3, 4)
+PAPER_STATES, PAPER_INDUCING, PAPER_HIDDEN, PAPER_STEPS = 4, 15, 15, 4000
+CANDIDATES = {
+    **grid("gpssm", GPSSMCandidate, states=(2,), num_inducing=(50,), steps=(800, 1500), iterations=(0, 60)),
+    **grid("gpssm", GPSSMCandidate, states=(3,), num_inducing=(50,), steps=(1500,), iterations=(0,)),
+}
+QUICK = grid("gpssm", GPSSMCandidate, states=(2,), num_inducing=(10,), steps=(20,), iterations=(2,))
+PROTOCOL = {
+    "split": "first 512 samples train, last 512 test",
+    "prediction": f"one free run over the test half; its first {N_INIT} samples are read and not scored",
+    "paper": f"RBF + Matern-1/2, {PAPER_INDUCING} inducing points, {PAPER_HIDDEN} hidden units, explicit q(u), Adam "
+    f"1e-2 with cosine decay, {PAPER_STEPS} steps; the paper does not say how many states: {PAPER_STATES} here",
+    "selection": "best: by gpssm.select over free runs of four held-out blocks of the training half, two seeds; "
+    "candidates: " + "; ".join(CANDIDATES),
+    "units": "of the record",
+}
+
+
+def paper(train: gpssm.Episodes, steps: int, seed: int) -> gpssm.Identified:
+    """The paper's model and inference."""
+    keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
+    size = PAPER_STATES + train.num_inputs
+    kernel = RBF(lengthscale=jnp.full(size, 2.0), variance=0.5) + Matern12(
+        lengthscale=jnp.full(size, 2.0), variance=0.1
+    )  # pyright: ignore[reportArgumentType]
+    model = gpssm.GPSSM.from_data(
+        train, state_dim=PAPER_STATES, kernel=kernel, num_inducing=PAPER_INDUCING, key=keys[0]
+    )
+    network = gpssm.BiRNN.from_data(train, state_dim=PAPER_STATES, hidden=PAPER_HIDDEN, key=keys[1])
+    inference = gpssm.Variational(network, gpssm.Explicit(), gpssm.Paths(1))
+    return gpssm.fit(model, inference, train, steps=steps, key=keys[2]).identified
+
+
+def main() -> None:
+    """All rows and seeds; continue where an earlier run stopped."""
+    options = arguments(__doc__ or "", "actuator")
+    results = Results("actuator", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
+    train, test = halves("actuator")
+    candidates = QUICK if options.quick else CANDIDATES
+    chosen = results.choice("actuator", "best", partial(choose, candidates, train, N_INIT, options.quick))
+    methods: dict[str, Any] = {
+        "constant": lambda seed: Constant.fit(train),
+        "arx": lambda seed: AutoregressiveLinear.fit(train, output_lags=10),
+        "kalman": lambda seed: LinearKalman.fit(train, order=4, key=jr.key(seed)),
+        "gp-narx": lambda seed: AutoregressiveGP.fit(train, output_lags=10, key=jr.key(seed)),
+        "gpssm paper": lambda seed: paper(train, 20 if options.quick else PAPER_STEPS, seed),
+        "gpssm best": lambda seed: candidates[chosen](train, key=jr.fold_in(jr.key(3), seed)),
+    }
+
+    def work(method: str, seed: int) -> dict[str, float]:
+        predicted = free_run(methods[method](seed), test, seed=seed)
+        if seed == 0 and method.startswith("gpssm"):
+            draw(options.out / f"actuator_{method.split()[1]}.png", predicted, test, method)
+        return scores(predicted, test)
+
+    random = {"gpssm paper", "gpssm best"}
+    for method in methods:
+        for seed in SEEDS if method in random and not options.quick else SEEDS[:1]:
+            results.run("actuator", method, seed, partial(work, method, seed))
+    print(f"results: {results.path}")
+
+
+def draw(path, predicted: gpssm.Rollout, test: gpssm.Episode, title: str) -> None:
+    """The free run with its band."""
+    figure, axes = plt.subplots(figsize=(12, 3.6), layout="constrained")
+    plots.rollout(axes, predicted, test, paths=0)
+    axes.set(title=f"{title}: free simulation of the test half", ylabel="oil pressure")
+    axes.legend(fontsize=8, loc="upper right")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
