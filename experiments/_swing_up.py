@@ -60,22 +60,29 @@ def gpssm_best(
 def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> dict[str, Callable[[], Simulates]]:
     """Linear and autoregressive models, and the rows that need no learning."""
     train = study.first(count)
+    simulator = {"true simulator": lambda: TrueSimulator(study.task.system, observed=study.observed)}
     return {
         "constant": lambda: Constant.fit(train),
         "previous episode": lambda: PreviousEpisode.fit(study.train),
-        "true simulator": lambda: TrueSimulator(study.task.system, observed=study.observed),
+        # It does not know of delays.
+        **(simulator if study.lag == 0 else {}),
         "kalman": lambda: LinearKalman.fit(train, order=order, key=jr.fold_in(jr.key(4), seed)),
-        "argp": lambda: AutoregressiveGP.fit(train, lags=lags, key=jr.fold_in(jr.key(5), seed)),
+        "argp": lambda: AutoregressiveGP.fit(train, output_lags=lags, key=jr.fold_in(jr.key(5), seed)),
     }
 
 
 def score(study: Study, system: Simulates, *, n_init: int, seed: int) -> Iterator[dict[str, Any]]:
     """Rows for every test: tip error as a mean over the run and at horizons, log density and coverage."""
     for i, test in enumerate(study.tests):
-        predicted = system.simulate(
-            test.episode, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.fold_in(jr.key(6 + seed), i)
-        )
+        predicted = _simulated(system, test, n_init, jr.fold_in(jr.key(6 + seed), i))
         yield from _rows(study, test, predicted, n_init)
+
+
+def _simulated(system: Simulates, test: Test, n_init: int, key: Any) -> gpssm.Rollout:
+    if isinstance(system, TrueSimulator):
+        start = test.measured[n_init - 1]
+        return system.simulate(test.episode, n_init=n_init, state=start, propagation=gpssm.MeanOnly(), key=key)
+    return system.simulate(test.episode, n_init=n_init, num_samples=NUM_SAMPLES, key=key)
 
 
 def _rows(study: Study, test: Test, predicted: gpssm.Rollout, n_init: int) -> Iterator[dict[str, Any]]:

@@ -23,11 +23,13 @@ NUM_UNBALANCED = 3
 
 @dataclass(frozen=True)
 class Test:
-    """A held-out episode and its noise-free states."""
+    """A held-out episode, its noise-free states, and what full sensors would have shown."""
 
     name: str
     episode: Episode
     states: np.ndarray
+    measured: np.ndarray
+    """All states as a sensor would have shown them, also those that the case hides."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Study:
     observed: tuple[int, ...]
     train: Episodes
     tests: tuple[Test, ...]
+    lag: int = 0
+    """Steps after which a recorded action acts."""
 
     def first(self, count: int) -> Episodes:
         """The first training episodes."""
@@ -75,12 +79,12 @@ def load_study(name: str, seed: int, observed: Sequence[int]) -> Study:
         raise SystemExit(f"{path.name} is missing: run `python -m experiments.generate_pilco` first")
     trials = load_trials(path)
     simulated = as_simulated(task, trials, observed=observed)
-    tests = [Test("last", simulated.episodes[-1], simulated.states[-1])]
+    tests = [Test("last", simulated.episodes[-1], simulated.states[-1], trials[-1].outputs)]
     controlled = [trial for trial in trials if trial.policy is not None][:NUM_UNBALANCED]
     for i, trial in enumerate(controlled):
         again: Trial = replay(task, trial.policy, i, key=jr.fold_in(jr.key(1000 + seed), i))
         one = as_simulated(task, [again], observed=observed)
-        tests.append(Test(f"unbalanced {i}", one.episodes[0], one.states[0]))
+        tests.append(Test(f"unbalanced {i}", one.episodes[0], one.states[0], again.outputs))
     return Study(task, tuple(observed), simulated.episodes[:-1], tuple(tests))
 
 
@@ -89,8 +93,8 @@ def delayed(study: Study, lag: int) -> Study:
     if lag == 0:
         return study
     train = Episodes([_delayed(episode, lag) for episode in study.train])
-    tests = tuple(Test(t.name, _delayed(t.episode, lag), t.states[:-lag]) for t in study.tests)
-    return Study(study.task, study.observed, train, tests)
+    tests = tuple(Test(t.name, _delayed(t.episode, lag), t.states[:-lag], t.measured[:-lag]) for t in study.tests)
+    return Study(study.task, study.observed, train, tests, lag)
 
 
 def _delayed(episode: Episode, lag: int) -> Episode:

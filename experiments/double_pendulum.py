@@ -30,7 +30,7 @@ PROTOCOL = {
     "scores",
     "paper settings": "200 inducing points, Matern-1/2, 80 units, Adam 1e-3, one path",
     "trivial": "constant: training mean; previous episode: copy of the one before the last; true simulator: started at "
-    "the outputs read, velocities by differences where hidden",
+    "the last measurement that was read, hidden states included",
 }
 
 

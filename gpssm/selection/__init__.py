@@ -1,0 +1,36 @@
+"""Choosing among models by free runs over several held-out parts of the training data, with several seeds."""
+
+from gpssm.selection._candidates import (
+    AbstractDeterministic,
+    AutoregressiveGPCandidate,
+    AutoregressiveLinearCandidate,
+    ConstantCandidate,
+    GPSSMCandidate,
+    GrownCandidate,
+    LinearKalmanCandidate,
+    grid,
+    identified_linear_mean,
+)
+from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold
+from gpssm.selection._scores import Row, Score, Selection
+from gpssm.selection._select import select
+
+__all__ = [
+    "AbstractDeterministic",
+    "AbstractFolds",
+    "AutoregressiveGPCandidate",
+    "AutoregressiveLinearCandidate",
+    "Blocks",
+    "ConstantCandidate",
+    "EpisodeFolds",
+    "Fold",
+    "GPSSMCandidate",
+    "GrownCandidate",
+    "LinearKalmanCandidate",
+    "Row",
+    "Score",
+    "Selection",
+    "grid",
+    "identified_linear_mean",
+    "select",
+]

@@ -1,0 +1,92 @@
+"""Which part of the training data is held out: several blocks, because a single one misleads."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from gpssm.data import DataError, Episode, Episodes
+
+
+@final
+@dataclass(frozen=True)
+class Fold:
+    """Records to fit, and records to predict."""
+
+    name: str
+    train: Episodes
+    test: tuple[Episode, ...]
+
+
+class AbstractFolds(ABC):
+    """A way to hold data out."""
+
+    @abstractmethod
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """The folds. Of each record to predict, the first `n_init` samples will be read and not scored."""
+
+
+@final
+@dataclass(frozen=True)
+class Blocks(AbstractFolds):
+    """Cut each record into blocks of consecutive steps and hold out one at a time.
+
+    What comes before and after a held-out block are two episodes of their own: they are never joined across the gap.
+    Pieces of no more than `shortest` steps are dropped. Several records share the blocks among them.
+    """
+
+    count: int = 4
+    shortest: int = 10
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each block of each record."""
+        each = -(-self.count // len(episodes))
+        folds = []
+        for i, record in enumerate(episodes):
+            edges = np.linspace(0, len(record), each + 1).round().astype(int)
+            for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+                if b - a <= n_init + 1:
+                    raise DataError(
+                        f"'{record.name}': a block of {b - a} steps leaves nothing to score after n_init={n_init}; "
+                        "use fewer blocks or a smaller n_init"
+                    )
+                around = [
+                    record[start:stop] for start, stop in ((0, a), (b, len(record))) if stop - start > self.shortest
+                ]
+                others = [other for j, other in enumerate(episodes) if j != i]
+                if not around and not others:
+                    raise DataError(f"'{record.name}' is too short for {self.count} blocks: nothing is left to fit")
+                folds.append(Fold(f"{record.name}[{a}:{b}]", Episodes([*others, *around]), (record[a:b],)))
+        return tuple(folds)
+
+
+@final
+@dataclass(frozen=True)
+class EpisodeFolds(AbstractFolds):
+    """Hold out whole episodes: every `count`-th, then the next of each, and so on."""
+
+    count: int = 4
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each share of the episodes."""
+        count = min(self.count, len(episodes))
+        if count < 2:
+            raise DataError("a single episode cannot be held out whole: use Blocks")
+        items = list(episodes)
+        long = [i for i, item in enumerate(items) if len(item) > n_init + 1]
+        folds = []
+        for k in range(count):
+            test = tuple(items[i] for i in long[k::count])
+            if test:
+                held = set(long[k::count])
+                train = Episodes([item for i, item in enumerate(items) if i not in held])
+                folds.append(Fold(f"episodes {k}::{count}", train, test))
+        if len(folds) < 2:
+            raise DataError(f"fewer than two episodes are longer than n_init={n_init}: nothing to compare on")
+        return tuple(folds)
+
+
+def default_folds(episodes: Episodes) -> AbstractFolds:
+    """Whole episodes where there are at least four, blocks of the records otherwise."""
+    return EpisodeFolds() if len(episodes) >= EpisodeFolds.count else Blocks()

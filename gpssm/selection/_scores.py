@@ -1,0 +1,141 @@
+"""What a selection found: scores for each candidate, block and seed, their averages, and the winner."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+
+MAX_SHORTFALL = 0.1
+"""Never give up more than this for simplicity, in nats a sample: about ten per cent of the error."""
+
+
+@final
+@dataclass(frozen=True)
+class Score:
+    """How one candidate did on one fold with one seed."""
+
+    candidate: str
+    fold: str
+    seed: int
+    log_density: float
+    """Mean log-density of the held-out outputs in a free run, standardised units; minus infinity if lost."""
+    error: float
+    """Root mean squared error of the free run in standard deviations of the outputs; infinity if lost."""
+    lost: str | None = None
+    """Why there is no score."""
+
+    @property
+    def value(self) -> float:
+        """Half of log-density minus log-error.
+
+        Minus the logarithm of the error is itself a log-density up to a constant, that of a Gaussian with the same
+        spread everywhere; the average asks for accuracy and for honest bands, in the same unit.
+        """
+        return -np.inf if self.lost else 0.5 * (self.log_density - float(np.log(max(self.error, 1e-12))))
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """One candidate over all folds and seeds. Standard errors are over folds, seeds averaged first."""
+
+    candidate: str
+    value: float
+    value_se: float
+    log_density: float
+    log_density_se: float
+    error: float
+    error_se: float
+    shortfall: float
+    """How far the value lies below that of the best candidate."""
+    shortfall_se: float
+    """Standard error of the shortfall, from the differences fold by fold."""
+    acceptable: bool
+    """Whether the shortfall is within its standard error."""
+    lost: tuple[str, ...]
+    """Reasons for lost runs."""
+
+
+@final
+@dataclass(frozen=True)
+class Selection:
+    """Scores of all candidates. `candidates` are in the order in which they were given: simplest first."""
+
+    candidates: tuple[str, ...]
+    scores: tuple[Score, ...]
+
+    @property
+    def best(self) -> str | None:
+        """The candidate with the largest average value; None if all were lost."""
+        values = {name: self._by_fold(name, "value").mean() for name in self.candidates}
+        alive = [name for name in self.candidates if np.isfinite(values[name])]
+        return max(alive, key=lambda name: values[name]) if alive else None
+
+    @property
+    def winner(self) -> str | None:
+        """The simplest candidate that is no worse than the best by more than one standard error (and never by more than
+        0.1 nats a sample); None if all were lost."""
+        return next((row.candidate for row in self.rows() if row.acceptable), None)
+
+    def rows(self) -> tuple[Row, ...]:
+        """A summary for each candidate."""
+        best = self.best
+        reference = None if best is None else self._by_fold(best, "value")
+        return tuple(self._row(name, reference) for name in self.candidates)
+
+    def table(self) -> str:
+        """The summary as text; `>` marks the winner, `*` the best average."""
+        width = max(len("candidate"), *(len(name) for name in self.candidates))
+        lines = [f"  {'candidate':<{width}}  {'value':>15}  {'log density':>15}  {'error':>15}  {'shortfall':>15}"]
+        for row in self.rows():
+            mark = (">" if row.candidate == self.winner else " ") + ("*" if row.candidate == self.best else " ")
+            if row.lost:
+                lines.append(f"{mark}{row.candidate:<{width}}  lost: {row.lost[0]}" + _more(row.lost))
+                continue
+            cells = [
+                f"{mean:8.3f} ± {se:5.3f}"
+                for mean, se in (
+                    (row.value, row.value_se),
+                    (row.log_density, row.log_density_se),
+                    (row.error, row.error_se),
+                    (row.shortfall, row.shortfall_se),
+                )
+            ]
+            lines.append(f"{mark}{row.candidate:<{width}}  " + "  ".join(f"{cell:>15}" for cell in cells))
+        return "\n".join(lines)
+
+    def _by_fold(self, name: str, field: str) -> Float[np.ndarray, " F"]:
+        """Average over seeds for each fold, in the order of the folds."""
+        mine = [score for score in self.scores if score.candidate == name]
+        folds = dict.fromkeys(score.fold for score in mine)
+        return np.asarray([np.mean([getattr(s, field) for s in mine if s.fold == fold]) for fold in folds])
+
+    def _row(self, name: str, reference: Float[np.ndarray, " F"] | None) -> Row:
+        lost = tuple(score.lost for score in self.scores if score.candidate == name and score.lost)
+        numbers: dict[str, float] = {}
+        for field in ("value", "log_density", "error"):
+            numbers[field], numbers[f"{field}_se"] = _mean_and_se(self._by_fold(name, field))
+        shortfall, shortfall_se = np.inf, np.inf
+        if reference is not None and not lost:
+            shortfall, shortfall_se = _mean_and_se(reference - self._by_fold(name, "value"))
+        acceptable = bool(np.isfinite(shortfall) and shortfall <= min(shortfall_se, MAX_SHORTFALL))
+        return Row(
+            candidate=name,
+            **numbers,
+            shortfall=float(shortfall),
+            shortfall_se=float(shortfall_se),
+            acceptable=acceptable,
+            lost=lost,
+        )
+
+
+def _mean_and_se(values: Float[np.ndarray, " F"]) -> tuple[float, float]:
+    if not np.isfinite(values).all():
+        return float(values.mean()), np.inf
+    spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(values.mean()), float(spread)
+
+
+def _more(lost: tuple[str, ...]) -> str:
+    return f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""

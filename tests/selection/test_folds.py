@@ -1,0 +1,61 @@
+"""What is held out and what is left to fit."""
+
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.selection import Blocks, EpisodeFolds
+from gpssm.selection._folds import default_folds
+
+
+def counted(steps: int, start: int = 0) -> np.ndarray:
+    return np.arange(start, start + steps, dtype=float)
+
+
+def test_blocks_of_one_record_are_disjoint_and_cover_it():
+    episodes = gpssm.Episodes.from_arrays(y=counted(100))
+    folds = Blocks(count=4).split(episodes, n_init=5)
+    held = np.concatenate([fold.test[0].y[:, 0] for fold in folds])
+    np.testing.assert_array_equal(held, counted(100))
+
+
+def test_pieces_around_a_block_are_not_joined_and_never_overlap_it():
+    episodes = gpssm.Episodes.from_arrays(y=counted(100))
+    for fold in Blocks(count=4).split(episodes, n_init=5):
+        held = set(fold.test[0].y[:, 0])
+        for piece in fold.train:
+            np.testing.assert_array_equal(np.diff(piece.y[:, 0]), 1.0)
+            assert not held & set(piece.y[:, 0])
+        assert fold.train.num_steps == 75
+
+
+def test_short_pieces_are_dropped():
+    episodes = gpssm.Episodes.from_arrays(y=counted(40))
+    folds = Blocks(count=4, shortest=10).split(episodes, n_init=2)
+    assert [len(piece) for piece in folds[1].train] == [20]
+
+
+def test_several_records_share_the_blocks_and_whole_records_stay_in_training():
+    episodes = gpssm.Episodes.from_arrays(y=[counted(60), counted(60, 1000)])
+    folds = Blocks(count=4).split(episodes, n_init=5)
+    assert len(folds) == 4
+    assert sorted(len(piece) for piece in folds[0].train) == [30, 60]
+
+
+def test_each_episode_is_held_out_once():
+    episodes = gpssm.Episodes.from_arrays(y=[counted(12, 100 * i) for i in range(6)])
+    folds = EpisodeFolds(count=4).split(episodes, n_init=5)
+    held = [record.y[0, 0] for fold in folds for record in fold.test]
+    assert sorted(held) == [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]
+    for fold in folds:
+        assert len(fold.train) + len(fold.test) == 6
+
+
+def test_default_follows_the_number_of_records():
+    assert isinstance(default_folds(gpssm.Episodes.from_arrays(y=[counted(9)] * 4)), EpisodeFolds)
+    assert isinstance(default_folds(gpssm.Episodes.from_arrays(y=[counted(9)] * 3)), Blocks)
+
+
+def test_blocks_with_nothing_to_score_are_refused():
+    with pytest.raises(gpssm.DataError, match="nothing to score"):
+        Blocks(count=4).split(gpssm.Episodes.from_arrays(y=counted(40)), n_init=10)
