@@ -6,6 +6,12 @@ import os
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+# Before JAX is imported: a test runs what it compiles a few times only, so that compiling is what takes the time, and
+# optimising does not pay. What must be compiled as users compile it says so (`tests.reference.compiling.as_users_do`).
+os.environ["XLA_FLAGS"] = " ".join(
+    ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false", os.environ.get("XLA_FLAGS", ""))
+)
+
 from collections.abc import Callable
 from pathlib import Path
 
