@@ -15,7 +15,7 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-all lint format types layers docs clean
+.PHONY: help install demo test test-all faults lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,11 +43,16 @@ install: $(VENV)/.installed-dev $(VENV)/.installed-docs ## Install the package w
 demo: $(VENV)/.installed ## Identify a small system, draw the result and say where the figures are
 	$(BIN)/python -m gpssm.demo $(DEMO_ARGS)
 
+# Two processes, because compiling for many small tests keeps one core busy; a file stays in one of them, because its
+# tests share what they compiled.
 test: $(VENV)/.installed-dev ## Run the tests, without the slow ones
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev ## Run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for hundreds of each
+	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check style and formatting
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from gpssm.fit._optimiser import Rates, adam
 from gpssm.fit._plateau import Plateau
 from gpssm.fit._polish import polish
 from gpssm.fit._progress import Console, Progress, Report, Silent
+from gpssm.fit._recorder import Recorder
 
 __all__ = [
     "AbstractBatches",
@@ -18,6 +19,7 @@ __all__ = [
     "Plateau",
     "Progress",
     "Rates",
+    "Recorder",
     "Report",
     "Silent",
     "Snapshot",

@@ -17,11 +17,12 @@ from gpssm._precision import double_precision
 from gpssm._result import FitError, Result
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches
-from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive
+from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.fit._optimiser import adam
 from gpssm.fit._plateau import Plateau
 from gpssm.fit._problem import Freeze, finish
 from gpssm.fit._progress import Progress, Report, Silent
+from gpssm.fit._recorder import Recorder
 from gpssm.inference import Explicit, Variational
 from gpssm.recognition import FreeStates
 
@@ -52,22 +53,42 @@ def train(
     progress: Progress | None = None,
     stage: str = "Adam",
     throw: bool = False,
+    recorder: Recorder | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximise the bound by Adam (or any optax optimiser) on padded, standardised episodes.
 
-    Ctrl-C ends training with the last good state. NaN parameters are never returned.
+    Ctrl-C ends training with the last good state. NaN parameters are never returned. A `recorder` writes checkpoints,
+    from which the same call goes on.
     """
     progress = Silent() if progress is None else progress
     optimiser = adam(steps) if optimiser is None else optimiser
     if held_out is not None and isinstance(inference.recognition, FreeStates):
         raise ValueError("free states know the training episodes only: use a BiRNN to watch held-out ones")
+    before = None if recorder is None else recorder.finished((model, inference))
+    if before is not None:
+        return _ended(Trained(*before[0], *before[1:]), throw)
     loop_key, finish_key, watch_key = jr.split(key, 3)
     history = History(float(jnp.sum(data.valid)))
-    began, tree, result, rollbacks = time.monotonic(), (model, inference), Result.finished, 0
-    score: float | None = None
+    tree, result, last = (model, inference), Result.finished, None
+    if recorder is not None:
+        last, history = recorder.resume(start(tree, data, optimiser, freeze)[1]) or (None, history)
+    if last is not None:
+        tree = last.tree
+        history.events.append(f"{stage}: went on from the checkpoint at step {last.step}")
+        progress.say(history.events[-1])
+    began = time.monotonic() - history.seconds
+    score = history.held_out[-1][1] if history.held_out else None
     snapshots = drive(
-        model, inference, data, optimiser=optimiser, steps=steps, batches=batches, freeze=freeze, key=loop_key
+        model,
+        inference,
+        data,
+        optimiser=optimiser,
+        steps=steps,
+        batches=batches,
+        freeze=freeze,
+        resume=last,
+        key=loop_key,
     )
     try:
         for snapshot in snapshots:
@@ -76,9 +97,7 @@ def train(
                 history.events.append(snapshot.event)
                 progress.say(snapshot.event)
             if snapshot.trace is None:
-                rollbacks += 1
-                if rollbacks > MAX_ROLLBACKS:
-                    result = Result.diverged
+                last = snapshot
                 continue
             history.append(snapshot.trace)
             if held_out is not None and (snapshot.step % watch_every == 0 or snapshot.step == steps):
@@ -88,15 +107,30 @@ def train(
             if stop is not None and stop.reached(history.bound):
                 result = Result.plateau
                 break
+            last = snapshot
+            if recorder is not None and snapshot.step < steps:
+                history.seconds = time.monotonic() - began
+                recorder.keep(snapshot, history, progress)
+        if last is not None and last.rollbacks > MAX_ROLLBACKS:
+            result = Result.diverged
     except KeyboardInterrupt:
         result = Result.interrupted
+        if recorder is not None and last is not None:
+            history.seconds = time.monotonic() - began
+            recorder.write(last, history, progress)
     tree, finished = finish(tree, data, key=finish_key)
     result = result if finished else Result.diverged
     history.events.append(f"{stage}: {result.value}")
     history.seconds = time.monotonic() - began
-    if throw and not result.good:
-        raise FitError(result.value)
-    return Trained(*tree, history, result)
+    if recorder is not None:
+        recorder.end(tree, history, result, progress)
+    return _ended(Trained(*tree, history, result), throw)
+
+
+def _ended(trained: Trained, throw: bool) -> Trained:
+    if throw and not trained.result.good:
+        raise FitError(trained.result.value)
+    return trained
 
 
 def held_out_bound(model: GPSSM, inference: Variational, held_out: Padded, *, key: PRNGKeyArray) -> float:

@@ -36,6 +36,8 @@ class Snapshot:
     trace: Trace | None
     """What the run reported; None if it was undone."""
     event: str | None = None
+    rollbacks: int = 0
+    """How often a run of steps has been undone so far."""
 
     @property
     def tree(self) -> Tree:
@@ -60,18 +62,22 @@ def drive(
     batches: AbstractBatches | None = None,
     freeze: Freeze | None = None,
     every: int = 50,
+    resume: Snapshot | None = None,
     key: PRNGKeyArray,
 ) -> Iterator[Snapshot]:
     """Train, handing back control after every `every` steps. Stop by not asking for more.
 
-    A run of steps that ends in NaN or infinity is undone and tried again with half the learning rate.
+    A run of steps that ends in NaN or infinity is undone and tried again with half the learning rate. `resume` goes on
+    from a snapshot of the same training; as keys depend on the step alone, the bits are those of an unbroken one.
     """
     batches = FullBatch() if batches is None else batches
     _check(inference, batches)
     with jax.enable_x64(True):
         problem, state = start((model, inference), data, optimiser, freeze)
     step, rollbacks = 0, 0
-    while step < steps:
+    if resume is not None:
+        step, rollbacks, state = resume.step, resume.rollbacks, resume.state
+    while step < steps and rollbacks <= MAX_ROLLBACKS:
         with jax.enable_x64(True):
             run = min(every, steps - step)
             keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
@@ -87,9 +93,7 @@ def drive(
                 trace = None
         if event is not None:
             log.warning(event)
-        yield Snapshot(step, state, trace, event)
-        if rollbacks > MAX_ROLLBACKS:
-            return
+        yield Snapshot(step, state, trace, event, rollbacks)
 
 
 def _check(inference: Variational, batches: AbstractBatches) -> None:

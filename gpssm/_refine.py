@@ -1,0 +1,180 @@
+"""`refine` and `fit_free`: every state a parameter of its own, everything to its optimum by L-BFGS."""
+
+import equinox as eqx
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from gpssm._fit import FitResult, identified_of, recorder_of, result_of
+from gpssm._model import GPSSM
+from gpssm._posterior import GaussMarkov
+from gpssm._precision import double_precision
+from gpssm._result import Result
+from gpssm.data import Episodes, Padded, Scaler
+from gpssm.files import Run
+from gpssm.fit import Progress, Recorder, Trained, adam, polish, prepare, train
+from gpssm.fit._problem import Freeze
+from gpssm.inference import (
+    AbstractExpectation,
+    AbstractInducing,
+    Collapsed,
+    Explicit,
+    GaussHermite,
+    Paths,
+    Variational,
+)
+from gpssm.recognition import AbstractRecognition, BiRNN, FreeStates
+from gpssm.transition import SparseGP
+
+
+@double_precision
+def refine(
+    fitted: FitResult,
+    episodes: Episodes,
+    *,
+    iterations: int = 150,
+    network_steps: int = 400,
+    expectation: AbstractExpectation | None = None,
+    freeze: Freeze | None = None,
+    progress: Progress | None = None,
+    key: PRNGKeyArray,
+) -> FitResult:
+    """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network
+    follow.
+
+    This closes the gap that amortisation leaves. Same episodes as in the fit; the gain is in the history's events. With
+    `network_steps=0` the network is dropped, and filters read the states of new records.
+    """
+    return refine_recorded(
+        fitted,
+        episodes,
+        iterations=iterations,
+        network_steps=network_steps,
+        expectation=expectation,
+        freeze=freeze,
+        progress=progress,
+        run=None,
+        key=key,
+    )
+
+
+def refine_recorded(
+    fitted: FitResult,
+    episodes: Episodes,
+    *,
+    iterations: int,
+    network_steps: int,
+    expectation: AbstractExpectation | None = None,
+    freeze: Freeze | None = None,
+    progress: Progress | None,
+    run: Run | None,
+    key: PRNGKeyArray,
+) -> FitResult:
+    """`refine` as the second and third stage of a run that may have checkpoints."""
+    scaler = fitted.identified.scaler
+    model, inference = fitted.identified.model, fitted.inference
+    data = scaler.apply(episodes).padded()
+    model, inference = prepare(model, inference, np.float64)
+    polish_key, follow_key = jr.split(key)
+    free = Variational(
+        FreeStates.from_posterior(_posterior(inference, data)),
+        _closed_form(model),
+        expectation or default_rule(model.state_dim),
+    )
+    polished = polish(
+        *prepare(model, free, data.y.dtype),
+        data,
+        iterations=iterations,
+        freeze=freeze,
+        progress=progress,
+        recorder=recorder_of(run, "2-polish"),
+        key=polish_key,
+    )
+    history = fitted.history.then(polished.history)
+    network, result = None, polished.result
+    if isinstance(inference.recognition, BiRNN) and network_steps > 0 and polished.result is not Result.interrupted:
+        followed = _follow(
+            polished.model,
+            inference.recognition,
+            data,
+            steps=network_steps,
+            progress=progress,
+            recorder=recorder_of(run, "3-network"),
+            key=follow_key,
+        )
+        network = followed.inference.recognition
+        if followed.result is Result.interrupted:
+            result = followed.result
+            history.events += followed.history.events
+    identified = identified_of(polished.model, network, episodes, scaler, history)
+    return FitResult(identified, polished.inference, history, result)
+
+
+@double_precision
+def fit_free(
+    model: GPSSM,
+    episodes: Episodes,
+    *,
+    scaler: Scaler | None = None,
+    iterations: int = 300,
+    expectation: AbstractExpectation | None = None,
+    freeze: Freeze | None = None,
+    progress: Progress | None = None,
+    key: PRNGKeyArray,
+) -> FitResult:
+    """Fit without a network: free states that start at a guess from the data, q(u) collapsed, everything by L-BFGS.
+
+    The quickest way to the optimum on small data; filters read the states of new records.
+    """
+    scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
+    states = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler)
+    free = Variational(states, _closed_form(model), expectation or default_rule(model.state_dim))
+    polished = polish(
+        *prepare(model, free, np.float64),
+        scaler.apply(episodes).padded(),
+        iterations=iterations,
+        freeze=freeze,
+        progress=progress,
+        key=key,
+    )
+    return result_of(polished, episodes, scaler)
+
+
+def _closed_form(model: GPSSM) -> AbstractInducing:
+    """q(u) at its optimum, where there is a q(u)."""
+    return Collapsed() if isinstance(model.transition, SparseGP) else Explicit()
+
+
+def default_rule(state_dim: int) -> AbstractExpectation:
+    """Quadrature while it is cheap, mirrored paths beyond."""
+    points = {1: 8, 2: 4, 3: 3}
+    return GaussHermite(points[state_dim]) if state_dim in points else Paths(16, antithetic=True)
+
+
+def _follow(
+    model: GPSSM,
+    network: AbstractRecognition,
+    data: Padded,
+    *,
+    steps: int,
+    progress: Progress | None,
+    recorder: Recorder | None,
+    key: PRNGKeyArray,
+) -> Trained:
+    """Train the network alone, so that it reads states as the polished model means them."""
+    return train(
+        *prepare(model, Variational(network, Explicit(), Paths(1)), data.y.dtype),
+        data,
+        optimiser=adam(steps),
+        steps=steps,
+        freeze=lambda model, inference: model,
+        progress=progress,
+        stage="network",
+        recorder=recorder,
+        key=key,
+    )
+
+
+@eqx.filter_jit
+def _posterior(inference: Variational, data: Padded) -> GaussMarkov:
+    return inference.posterior(data)

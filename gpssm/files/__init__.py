@@ -1,0 +1,7 @@
+"""Files: models on disk, checkpoints of a fit, and what may go wrong with either."""
+
+from gpssm.files._checkpoints import Checkpoints, Run
+from gpssm.files._errors import FileError, ResumeError, StorageError
+from gpssm.files._model_file import describe, load, save
+
+__all__ = ["Checkpoints", "FileError", "ResumeError", "Run", "StorageError", "describe", "load", "save"]

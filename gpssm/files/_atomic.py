@@ -1,0 +1,70 @@
+"""Writing a file so that at every moment either the old one or the new one is there, whole."""
+
+import contextlib
+import errno
+import os
+import secrets
+from pathlib import Path
+
+from gpssm.files._errors import storage_error
+
+# File systems on which a folder cannot be flushed say one of these.
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
+
+
+def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None:
+    """Write a temporary file beside `path`, flush it to the disk, and give it its name.
+
+    Whatever fails, an old file stays as it was and nothing is left behind. After a crash of the machine the new file
+    is either there completely or not at all.
+    """
+    # Through a symbolic link the file it points to is replaced, not the link.
+    path = Path(os.path.realpath(path))
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        if path.exists() and not path.is_file():
+            raise FileExistsError(errno.EISDIR if path.is_dir() else errno.ENODEV, "not a file")
+        if path.exists() and not overwrite:
+            raise FileExistsError(errno.EEXIST, "the file exists")
+        _write(temporary, data)
+        os.replace(temporary, path)
+    except OSError as error:
+        _discard(temporary)
+        raise storage_error("write", path, error) from error
+    except BaseException:
+        # Also an interruption from the keyboard leaves nothing behind.
+        _discard(temporary)
+        raise
+    try:
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise storage_error("make sure on the disk of", path, error) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _discard(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows has no such call; a rename is recorded by the file system itself.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,119 @@
+"""A tree of modules as plain JSON and named tensors, and back. No code from the file is run: see `_registry`."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gpssm.files._container import Tensors
+from gpssm.files._errors import FileError
+from gpssm.files._registry import CLASS_NAMES, CLASSES, ENGINE_NAMES, ENGINES
+
+MAX_DEPTH = 64
+
+
+def encode(node: Any, name: str) -> tuple[Any, Tensors]:
+    """JSON for the structure and the static fields, and the arrays under names that begin with `name`."""
+    tensors: Tensors = {}
+    return _encode(node, name, tensors), tensors
+
+
+def _encode(node: Any, name: str, tensors: Tensors) -> Any:
+    if isinstance(node, jax.Array | np.ndarray):
+        array = np.asarray(node)
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise FileError(f"{name} is not finite: this model is broken and is not saved; fit it again")
+        tensors[name] = array
+        return {"tensor": name}
+    if isinstance(node, np.generic):
+        node = node.item()
+    if node is None or isinstance(node, bool | int | float | str):
+        if isinstance(node, float) and not np.isfinite(node):
+            raise FileError(f"{name} is {node}: this model is broken and is not saved; fit it again")
+        return node
+    if isinstance(node, slice):
+        return {"slice": [node.start, node.stop, node.step]}
+    if type(node) in (tuple, list):
+        items = [_encode(item, f"{name}.{i}", tensors) for i, item in enumerate(node)]
+        return {type(node).__name__: items}
+    if type(node) in ENGINE_NAMES:
+        return {"engine": ENGINE_NAMES[type(node)]}
+    if type(node) not in CLASS_NAMES:
+        raise FileError(
+            f"{name} is of class {type(node).__module__}.{type(node).__qualname__}, which a model file cannot hold: "
+            "it knows the parts of gpssm and the kernels of GPJax that `gpssm.files` lists, and no functions"
+        )
+    # A field may live on the class alone (the name of a kernel); then it is no part of the tree.
+    held = [field.name for field in dataclasses.fields(node) if field.name in vars(node)]
+    fields = {field: _encode(getattr(node, field), f"{name}.{field}", tensors) for field in held}
+    return {"class": CLASS_NAMES[type(node)], "fields": fields}
+
+
+def decode(node: Any, tensors: Tensors) -> Any:
+    """The tree that `encode` described."""
+    return _decode(node, tensors, 0)
+
+
+def _decode(node: Any, tensors: Tensors, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise FileError(f"the model is nested more than {MAX_DEPTH} deep: no model of gpssm is")
+    if node is None or isinstance(node, bool | int | float | str):
+        return node
+    if not isinstance(node, dict):
+        raise FileError(f"a part of the model is a {type(node).__name__}: damaged, or not written by gpssm")
+    match node:
+        case {"tensor": str(name), **rest} if not rest and name in tensors:
+            return _array(name, tensors[name])
+        case {"tuple": list(items), **rest} if not rest:
+            return tuple(_decode(item, tensors, depth + 1) for item in items)
+        case {"list": list(items), **rest} if not rest:
+            return [_decode(item, tensors, depth + 1) for item in items]
+        case {"slice": [start, stop, step], **rest} if not rest and all(_is_index(n) for n in (start, stop, step)):
+            return slice(start, stop, step)
+        case {"engine": str(name), **rest} if not rest and name in ENGINES:
+            return ENGINES[name]
+        case {"class": str(name), "fields": dict(fields), **rest} if not rest and name in CLASSES:
+            values = {field: _decode(value, tensors, depth + 1) for field, value in fields.items()}
+            return _build(name, CLASSES[name], values)
+    shown = repr({key: node[key] for key in list(node)[:2] if isinstance(node[key], str)})[:80]
+    raise FileError(f"the model has a part that this gpssm does not know ({shown}): damaged, or of a later version")
+
+
+def _array(name: str, array: np.ndarray) -> jax.Array:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise FileError(f"{name} is not finite: the file was not written by gpssm")
+    return jnp.asarray(array)
+
+
+def _is_index(value: Any) -> bool:
+    return value is None or type(value) is int
+
+
+def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
+    """An object from its fields. Constructors compute fields from arguments and so cannot be used; invariants are
+    checked."""
+    known = {field.name: field for field in dataclasses.fields(cls)}
+    unknown = set(values) - set(known)
+    if unknown:
+        raise FileError(f"{name} has the unknown field '{min(unknown)[:40]}': a later gpssm wrote the file")
+    built = object.__new__(cls)
+    for field in known.values():
+        if field.name in values:
+            value = values[field.name]
+        elif field.default is not dataclasses.MISSING:
+            continue  # the class holds it
+        elif field.default_factory is not dataclasses.MISSING:
+            value = field.default_factory()
+        else:
+            raise FileError(f"{name} lacks the field '{field.name}': damaged, or not written by gpssm")
+        if field.metadata.get("static") and any(eqx.is_array(leaf) for leaf in jax.tree.leaves(value)):
+            raise FileError(f"{name}.{field.name} cannot be a tensor: the file was not written by gpssm")
+        object.__setattr__(built, field.name, value)
+    for base in cls.__mro__:
+        check = vars(base).get("__check_init__")
+        if check is not None:
+            check(built)
+    return built

@@ -1,0 +1,55 @@
+"""A few faults of each kind; `make faults` prints how many were survived, and with --many tries hundreds."""
+
+import numpy as np
+import pytest
+
+from tests.faults import broken_numbers, checkpoint_faults, damage, disk, kills
+
+
+def _all_survived(provoke, count: int, folder) -> None:
+    outcomes = list(provoke(np.random.default_rng(1), count, folder))
+    assert len(outcomes) >= min(count, 1)
+    lost = [i for i, survived in enumerate(outcomes) if not survived]
+    assert not lost, f"{provoke.__name__}: {len(lost)} of {len(outcomes)} were not survived, the first is {lost[0]}"
+
+
+@pytest.mark.parametrize(
+    ("provoke", "count"),
+    [
+        (damage.bit_flips, 200),
+        (damage.overwritten_blocks, 50),
+        (damage.truncations, 50),
+        (damage.splices, 20),
+        (damage.unknown_versions, 12),
+        (damage.absurd_sizes, 30),
+        (damage.hostile_headers, 39),
+        (disk.disk_faults, 40),
+        (disk.killed_writes, 8),
+        (checkpoint_faults.second_writers, 2),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_files(provoke, count, tmp_path):
+    _all_survived(provoke, count, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("provoke", "count"),
+    [
+        (checkpoint_faults.damaged_checkpoints, 3),
+        (checkpoint_faults.full_disk_while_training, 2),
+        (checkpoint_faults.interruptions, 2),
+        (broken_numbers.nan_in_the_loss, 3),
+        (broken_numbers.nan_in_gradients, 3),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_training(provoke, count, tmp_path):
+    _all_survived(provoke, count, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_killed_fit_ends_with_the_same_bits(tmp_path):
+    _all_survived(kills.killed_fits, 2, tmp_path)

@@ -1,0 +1,58 @@
+"""Makes the golden file and the prediction that goes with it: python -m tests.files.golden.make
+
+It is run once for each format version. Later versions of gpssm must load the file as it is; it is never made anew.
+"""
+
+import json
+from pathlib import Path
+
+import gpjax.kernels as gk
+import jax
+import jax.random as jr
+
+import gpssm
+from gpssm.kernels import ArcCosine0, Manifold
+from tests.reference.small_system import record, records
+from tests.reference.stored_systems import history
+
+HERE = Path(__file__).parent
+
+
+def golden() -> gpssm.Identified:
+    """Two states with different kernels, between them most of what a file can hold."""
+    episodes = records()
+    first = (gk.RBF(lengthscale=0.9) + gk.Linear(variance=0.2)) * gk.Matern52(active_dims=[0, 2])
+    second = Manifold(gk.Matern32(), inputs=3, widths=(3, 2), key=jr.key(1)) + ArcCosine0(variance=0.5)
+    model = gpssm.GPSSM.from_data(episodes, state_dim=2, kernel=[first, second], num_inducing=6, key=jr.key(2))
+    return gpssm.Identified(
+        model=model,
+        scaler=gpssm.Scaler.from_episodes(episodes),
+        recognition=gpssm.BiRNN.from_data(episodes, state_dim=2, hidden=3, cell=gpssm.TanhRNN, key=jr.key(3)),
+        output_names=episodes.output_names,
+        input_names=episodes.input_names,
+        dt=episodes.dt,
+        history=history(),
+    )
+
+
+def predictions(system: gpssm.Identified) -> dict[str, list]:
+    """Predictions without random numbers, which differ between versions of JAX."""
+    episode = record(25, seed=77)
+    rollout = system.simulate_from(
+        [0.3, -0.2], inputs=episode.u, propagation=gpssm.MeanOnly(), num_samples=1, key=jr.key(0)
+    )
+    smoothed, filtered = system.smooth(episode), system.filter(episode)
+    return {
+        "rollout": rollout.signals[0].tolist(),
+        "states": smoothed.means.tolist(),
+        "state factors": smoothed.chols.tolist(),
+        "filtered": filtered.means.tolist(),
+        "filtered factors": filtered.chols.tolist(),
+    }
+
+
+if __name__ == "__main__":
+    with jax.enable_x64(True):
+        made = golden()
+        gpssm.save(made, HERE / "v1.gpssm", settings={"seed": 2}, units={"level": "m", "valve": "%"}, overwrite=False)
+        (HERE / "v1.json").write_text(json.dumps(predictions(made)) + "\n", encoding="utf-8")

@@ -1,0 +1,89 @@
+"""Systems to be written to files: untrained, because a file does not care."""
+
+from collections.abc import Callable
+
+import gpjax.kernels as gk
+import gpjax.parameters as gp
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import paramax
+
+import gpssm
+from gpssm._params import Positive, cast
+from gpssm.kernels import ArcCosine0, Manifold
+from tests.reference.small_system import records
+
+KERNELS: dict[str, Callable[[], gk.AbstractKernel]] = {
+    "RBF": lambda: gk.RBF(lengthscale=jnp.array([0.7, 1.3]), variance=0.8),
+    "Matern12": gk.Matern12,
+    "Matern32": gk.Matern32,
+    "Matern52": gk.Matern52,
+    "Periodic": lambda: gk.Periodic(period=2.0),
+    "PoweredExponential": lambda: gk.PoweredExponential(power=0.8),
+    "RationalQuadratic": lambda: gk.RationalQuadratic(alpha=1.5),
+    "White": lambda: gk.White(variance=0.3),
+    "ArcCosine": lambda: gk.ArcCosine(order=1),
+    "Linear": lambda: gk.Linear(variance=0.4),
+    "Polynomial": lambda: gk.Polynomial(degree=3, shift=0.5),
+    "Constant": lambda: gk.Constant(constant=0.7),
+    "sum": lambda: gk.RBF() + gk.Matern12(active_dims=[0]) + gk.Constant(constant=0.1),
+    "product": lambda: gk.RBF(active_dims=[0]) * gk.Linear(active_dims=slice(1, 2, 1), n_dims=1),
+    "nested": lambda: (gk.RBF() + gk.Linear()) * gk.Matern52(),
+    "ArcCosine0": lambda: ArcCosine0(variance=1.4, weight_variance=0.6, bias_variance=0.3),
+    "Manifold": lambda: Manifold(gk.Matern32(), inputs=2, widths=(3, 2), key=jr.key(1)),
+    "held parameter": lambda: gk.RBF(lengthscale=paramax.non_trainable(gp.PositiveReal(jnp.asarray(0.5)))),
+    "bounded parameter": lambda: gk.RBF(lengthscale=gp.SigmoidBounded(0.5, low=0.1, high=3.0)),
+}
+
+
+def history(steps: int = 7) -> gpssm.History:
+    """A record with something in each field."""
+    rng = np.random.default_rng(0)
+    return gpssm.History(
+        num_steps=82.0,
+        bound=rng.standard_normal(steps),
+        terms={"likelihood": rng.standard_normal(steps), "entropy": rng.standard_normal(steps)},
+        process_noise=rng.uniform(size=(steps, 1)),
+        measurement_noise=rng.uniform(size=(steps, 1)),
+        gradient_norm=rng.uniform(size=steps),
+        held_out=[(3, -1.25), (steps, float("-inf"))],
+        events=["step 3: something — happened", "Adam: all steps were made"],
+        seconds=1.5,
+    )
+
+
+def system(
+    kernel: gk.AbstractKernel | None = None, *, network: bool = True, cell: type = gpssm.GRU, seed: int = 0
+) -> gpssm.Identified:
+    """One state, one input; seven inducing points."""
+    episodes = records()
+    with jax.enable_x64(True):
+        model_key, network_key = jr.split(jr.key(seed))
+        model = gpssm.GPSSM.from_data(episodes, state_dim=1, kernel=kernel, num_inducing=7, key=model_key)
+        reader = gpssm.BiRNN.from_data(episodes, state_dim=1, hidden=3, cell=cell, key=network_key)
+        return gpssm.Identified(
+            model=model,
+            scaler=gpssm.Scaler.from_episodes(episodes),
+            recognition=reader if network else None,
+            output_names=episodes.output_names,
+            input_names=episodes.input_names,
+            dt=episodes.dt,
+            history=history(),
+        )
+
+
+def linear_system() -> gpssm.Identified:
+    """A linear transition with two states, one of them hidden, a learnt emission and no network."""
+    rng = np.random.default_rng(3)
+    mean = gpssm.LinearMean(jnp.asarray(0.5 * rng.standard_normal((2, 2))), jnp.ones((2, 1)), jnp.zeros(2))
+    emission = gpssm.LinearGaussian.first_states(1, 2, learn=True)
+    model = cast(gpssm.GPSSM(gpssm.Linear(mean, Positive.of(jnp.full(1, 0.1))), emission, 2), np.float64)
+    return gpssm.Identified(
+        model=model,
+        scaler=gpssm.Scaler.from_episodes(records()),
+        recognition=None,
+        output_names=("level",),
+        input_names=("valve",),
+    )
