@@ -1,0 +1,156 @@
+"""The statistics behind the verdict, on predictions whose quality is known."""
+
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.predict import Rollout
+from gpssm.report._compare import difference_p_value
+from gpssm.report._finding import Grade
+from gpssm.report._residuals import _independence, _whiteness, residual_tests
+from gpssm.report._score import CONFIDENCE, Score, score
+from gpssm.report._trust_bands import bands
+from gpssm.report._worth import independent_worth
+
+
+def rollouts(rng, sigma: float, *, steps: int, records: int, samples: int = 99):
+    """Exact Gaussian predictions, with the deviation multiplied by `sigma`, and the measurements."""
+    predicted, episodes = [], []
+    for i in range(records):
+        signals = sigma * 0.6 * rng.standard_normal((samples, steps, 1))
+        noise = sigma * 0.8
+        predicted.append(
+            Rollout(
+                start=5,
+                signals=signals,
+                samples=signals + noise * rng.standard_normal(signals.shape),
+                states=signals,
+                noise_std=np.array([noise]),
+                output_names=("y",),
+            )
+        )
+        episodes.append(gpssm.Episode(y=rng.standard_normal(steps + 5), name=f"r{i}"))
+    return predicted, gpssm.Episodes(episodes)
+
+
+def judged(rng, sigma: float, horizon: int | None = 1) -> Score:
+    predicted, episodes = rollouts(rng, sigma, steps=150, records=2)
+    return score(predicted, episodes, horizon=horizon, rng=rng)
+
+
+def test_exact_bands_pass_and_wrong_ones_are_flagged_by_the_verdict():
+    rng = np.random.default_rng(0)
+    repeats = 40
+    grades = {s: [bands([judged(rng, s)]) for _ in range(repeats)] for s in (1.0, 0.8, 1.25)}
+    alarms = {s: np.mean([f.grade is not Grade.good for f in found]) for s, found in grades.items()}
+    # Two tests at 1 % each: more than four alarms in forty has a probability below 0.2 %.
+    assert alarms[1.0] <= 0.1
+    assert alarms[0.8] > 0.9
+    assert alarms[1.25] > 0.9
+    flagged = [f for f in grades[0.8] if f.grade is not Grade.good]
+    assert all("too narrow" in f.text or "not distributed as predicted" in f.text for f in flagged)
+    assert np.mean(["too narrow" in f.text for f in flagged]) > 0.9
+    assert np.mean(["too wide" in f.text for f in grades[1.25]]) > 0.8
+    assert all(
+        any("factor 1.2" in line or "factor 1.3" in line or "factor 1.1" in line for line in f.advice)
+        for f in flagged
+        if "too narrow" in f.text
+    )
+
+
+def test_scores_are_the_definitions():
+    rng = np.random.default_rng(1)
+    predicted, episodes = rollouts(rng, 1.0, steps=40, records=3)
+    result = score(predicted, episodes, horizon=2, rng=rng)
+    y = np.concatenate([e.y[5:] for e in episodes])
+    mean = np.concatenate([r.mean for r in predicted])
+    held = np.concatenate([e.y[3:-2] for e in episodes])
+    assert result.rmse[0] == pytest.approx(gpssm.metrics.rmse(y, mean))
+    assert result.nrmse[0] == pytest.approx(gpssm.metrics.nrmse_std(y, mean))
+    assert result.fit_percent[0] == pytest.approx(gpssm.metrics.fit_percent(y, mean))
+    assert result.reference_rmse[0] == pytest.approx(gpssm.metrics.rmse(y, held))
+    low, high = (np.concatenate(side) for side in zip(*(r.interval(0.95) for r in predicted), strict=True))
+    share = gpssm.metrics.interval_coverage(y, low, high)
+    # The rank of a measurement among 99 samples is randomised, so the two may differ by ties at the edge.
+    assert result.coverage.observed[-1] == pytest.approx(share, abs=0.03)
+    assert len(result.pit) == 120
+
+
+def test_the_range_of_coverage_holds_with_the_stated_probability():
+    rng = np.random.default_rng(2)
+    inside = [judged(rng, 1.0).coverage.passed for _ in range(60)]
+    assert np.mean(inside) >= CONFIDENCE - 4 * np.sqrt(0.01 * 0.99 / 60)
+
+
+def test_predictions_that_are_not_finite_are_counted_not_scored():
+    rng = np.random.default_rng(3)
+    predicted, episodes = rollouts(rng, 1.0, steps=40, records=1)
+    predicted[0].signals[3, 10:12] = np.inf
+    predicted[0].samples[3, 10:12] = np.inf
+    result = score(predicted, episodes, horizon=None, rng=rng)
+    assert result.broken == 2
+    assert np.isfinite(result.rmse).all()
+    assert len(result.pit) == 38
+
+
+def test_whiteness_alarm_rate_is_one_percent_within_a_fifth_over_several_records():
+    """Ten thousand white series, each in three records: the gaps between records must not count as data."""
+    rng = np.random.default_rng(4)
+    parts = [rng.standard_normal((steps, 10_000)) for steps in (120, 60, 120)]
+    result = _whiteness(parts, 25)
+    assert result is not None
+    assert abs(np.mean(result.channel_p_values < 0.01) - 0.01) <= 0.002
+
+
+def test_records_are_not_correlated_across_their_borders():
+    """White records on different levels of noise: joined naively, the last steps of one meet the first of the next."""
+    rng = np.random.default_rng(5)
+    series = rng.standard_normal(60)
+    first, second = series[:30, None], series[30:, None]
+    joined, parted = _whiteness([series[:, None]], 5), _whiteness([first, second], 5)
+    assert joined is not None and parted is not None
+    centred = series - series.mean()
+    expected = (centred[:29] @ centred[1:30] + centred[30:59] @ centred[31:]) / (centred @ centred)
+    assert parted.autocorrelation[0, 0] == pytest.approx(expected)
+    assert parted.autocorrelation[0, 0] != pytest.approx(joined.autocorrelation[0, 0])
+
+
+def test_input_test_alarm_rate_over_several_records():
+    rng = np.random.default_rng(6)
+    repeats = 3000
+    inputs = [np.cumsum(rng.standard_normal((80, 1)), axis=0) for _ in range(3)]
+    result = _independence([rng.standard_normal((80, repeats)) for _ in inputs], inputs, 10, False)
+    assert result is not None
+    assert abs(np.mean(result.channel_p_values < 0.01) - 0.01) < 4 * np.sqrt(0.01 * 0.99 / repeats)
+
+
+def test_short_or_constant_records_are_not_tested():
+    rng = np.random.default_rng(7)
+    predicted, episodes = rollouts(rng, 1.0, steps=6, records=2)
+    tests = residual_tests(predicted, episodes)
+    assert tests.whiteness is None
+    assert tests.independence is None
+
+
+def test_worth_of_a_correlated_series():
+    rng = np.random.default_rng(8)
+    counts = []
+    for _ in range(100):
+        noise, x = rng.standard_normal(800), np.zeros(800)
+        for t in range(1, 800):
+            x[t] = 0.8 * x[t - 1] + noise[t]
+        counts.append(independent_worth(x - x.mean()))
+    assert np.mean(counts) == pytest.approx(800 * 0.2 / 1.8, rel=0.2)
+    assert independent_worth(np.zeros(5)) == 5.0
+
+
+def test_equal_models_are_told_apart_at_the_stated_rate_only():
+    rng = np.random.default_rng(9)
+    p_values = []
+    for _ in range(400):
+        a, b = rng.standard_normal((2, 300)) ** 2
+        p_values.append(difference_p_value([a[:150], a[150:]], [b[:150], b[150:]]))
+    assert np.mean(np.array(p_values) < 0.05) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 400)
+    better = difference_p_value([rng.standard_normal(300) ** 2], [0.3 * rng.standard_normal(300) ** 2])
+    assert better is not None and better < 0.001
+    assert difference_p_value([np.ones(10)], [np.ones(10)]) is None
