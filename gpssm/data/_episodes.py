@@ -3,14 +3,16 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, final, overload
+from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ._episode import Episode
 from ._errors import DataError, Numbers
-from ._padded import Padded, pad
+
+if TYPE_CHECKING:
+    import gpssm.data._padded
 
 # Time steps computed from two files' time stamps differ in rounding; a real difference is larger than this.
 _DT_TOLERANCE = 1e-6
@@ -153,8 +155,11 @@ class Episodes:
             )
         )
 
-    def padded(self, length: int | None = None, dtype: DTypeLike = np.float64) -> Padded:
+    def padded(self, length: int | None = None, dtype: DTypeLike = np.float64) -> "gpssm.data._padded.Padded":
         """All episodes stacked for traced code, filled up to `length` steps (by default those of the longest)."""
+        # Records are read and checked without JAX, which takes a second to import; only their padded form needs it.
+        from ._padded import pad
+
         return pad(self._items, length=length, dtype=dtype)
 
 

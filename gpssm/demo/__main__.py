@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax.random as jr
@@ -31,11 +32,11 @@ def read() -> tuple[gpssm.Episodes, list[np.ndarray]]:
     return episodes, [run["true_velocity"] for run in runs]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Read, identify, simulate, draw, report."""
     parser = argparse.ArgumentParser(prog="python -m gpssm.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("gpssm-demo"), help="folder for figures and report")
-    out = parser.parse_args().out
+    out = parser.parse_args(arguments).out
     out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     episodes, velocities = read()

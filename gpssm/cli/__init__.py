@@ -1,0 +1,5 @@
+"""The command line: `gpssm`."""
+
+from gpssm.cli._main import entry, main
+
+__all__ = ["entry", "main"]

@@ -1,0 +1,78 @@
+"""`gpssm compare`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from gpssm.cli._options import Config, CsvOptions, Json, positive
+from gpssm.cli._outcome import Outcome, UsageError, screen
+
+
+def compare(
+    *models: Path,
+    data: Annotated[list[Path], Parameter(negative=(), help="Records the models have not seen; repeat for several.")],
+    horizons: Annotated[str, Parameter(help="Steps ahead to score, separated by commas.")] = "1,5,20",
+    init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
+    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
+    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
+    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    text: CsvOptions = CsvOptions(),
+    config: Config = None,
+    json: Json = False,
+) -> Outcome:
+    """Score models on records they have not seen: RMSE, fit %, log density and coverage, of free runs and by horizon.
+
+    fit % is 100 for a perfect prediction and 0 for one as good as the average of the outputs. Coverage is the share of
+    samples inside the 95 % band: 95 % is honest, less is overconfident. A higher log density is better.
+
+    For example:
+
+    ```
+    gpssm compare small.gpssm large.gpssm --data test.csv --horizons 1,10,50
+    ```
+    """
+    if not models:
+        raise UsageError("no model is named; name at least one, as in gpssm compare a.gpssm b.gpssm --data test.csv")
+    steps = _horizons(horizons)
+    if init is not None:
+        positive(init, "--init")
+    from gpssm.cli._predictions import opened, records
+    from gpssm.cli._score import free_run_scores, horizon_scores
+
+    facts: list[dict[str, Any]] = []
+    for path in models:
+        system = opened(path)
+        episodes = records(system, data, text, time=time, episode=episode)
+        entry: dict[str, Any] = {"model": str(path)}
+        entry["free_run"] = free_run_scores(system, episodes, seed=seed, n_init=init).facts()
+        shortest = min(len(record) for record in episodes)
+        entry["horizons"] = {
+            str(step): horizon_scores(system, episodes, step, seed=seed).facts() for step in steps if step < shortest
+        }
+        facts.append(entry)
+    _show(facts, json)
+    return Outcome({"scores": facts})
+
+
+def _horizons(words: str) -> tuple[int, ...]:
+    try:
+        steps = tuple(int(word) for word in words.split(","))
+    except ValueError:
+        raise UsageError(f"--horizons is {words!r}; write whole numbers separated by commas, as in 1,5,20") from None
+    for step in steps:
+        positive(step, "--horizons")
+    return steps
+
+
+def _show(facts: list[dict[str, Any]], json: bool) -> None:
+    table = Table("model", "prediction", "RMSE", "fit %", "log density", "in 95 % band")
+    for entry in facts:
+        rows = [("free run", entry["free_run"])]
+        rows += [(f"{step} step{'s' if step != '1' else ''} ahead", s) for step, s in entry["horizons"].items()]
+        for i, (what, s) in enumerate(rows):
+            numbers = (f"{s['rmse']:.4g}", f"{s['fit_percent']:.1f}", f"{s['log_density']:.3f}")
+            table.add_row(entry["model"] if i == 0 else "", what, *numbers, f"{100 * s['coverage95']:.1f} %")
+        table.add_section()
+    screen(json=json).print(table)

@@ -1,0 +1,107 @@
+"""The entry point: parse, run one command, turn every complaint into a sentence and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from cyclopts import CycloptsError
+from rich.console import Console
+
+from gpssm.cli._app import build_app
+from gpssm.cli._outcome import Code, Outcome, UsageError, to_json
+
+DEBUG = "GPSSM_DEBUG"
+"""The environment variable that lets unforeseen errors through, with all details."""
+
+
+def entry() -> NoReturn:
+    """What the installed command runs."""
+    _prepare_environment()
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has had enough, as `head` does. Python would complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = int(Code.failed)
+    sys.exit(code)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Nothing is raised for what a user can cause."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    machine = "--json" in given
+    try:
+        app = build_app(given)
+        outcome = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        return _complain(str(error).strip(), Code.usage, machine, hint=_help_hint(given))
+    except UsageError as error:
+        return _complain(str(error), Code.usage, machine, hint=_help_hint(given))
+    except KeyboardInterrupt:
+        return _complain("interrupted; nothing was written", 130, machine)
+    except BrokenPipeError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, OSError) as error:
+        code = _code_of(error)
+        if code is None and os.environ.get(DEBUG):
+            raise
+        if code is None:
+            message = f"this should not have happened: {type(error).__name__}: {error}; {DEBUG}=1 shows where"
+            return _complain(message, Code.failed, machine)
+        return _complain(str(error), code, machine)
+    if not isinstance(outcome, Outcome):
+        return Code.ok  # --help and --version answer for themselves
+    if machine:
+        print(to_json({"exit_code": int(outcome.code), **outcome.facts}))
+    return int(outcome.code)
+
+
+def _code_of(error: Exception) -> int | None:
+    """The exit code of a complaint; None for what nobody foresaw.
+
+    Modules are looked up, not imported: an error can only come from one that is there, and help should appear at once.
+    """
+    data, files = sys.modules.get("gpssm.data"), sys.modules.get("gpssm.files")
+    if data is not None and isinstance(error, data.DataError):
+        return Code.bad_data
+    if files is not None and isinstance(error, files.FileError):
+        return Code.bad_file
+    if files is not None and isinstance(error, files.ResumeError):
+        return Code.usage
+    return Code.failed if isinstance(error, OSError) else None
+
+
+def _complain(message: str, code: int, machine: bool, hint: str = "") -> int:
+    if machine:
+        print(to_json({"exit_code": int(code), "error": message}))
+    else:
+        screen = Console(stderr=True, soft_wrap=True, highlight=False)
+        screen.print("[bold red]gpssm:[/] ", end="")
+        screen.print(message, markup=False)
+        if hint:
+            screen.print(hint, markup=False)
+    return int(code)
+
+
+def _help_hint(given: list[str]) -> str:
+    command = next((word for word in given if not word.startswith("-")), "")
+    return f"gpssm {command} --help shows what can be said.".replace("  ", " ")
+
+
+def _prepare_environment() -> None:
+    """Before JAX is imported: one BLAS thread, because XLA brings its own; and programs compiled once are kept."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder() / "gpssm" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

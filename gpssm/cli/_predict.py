@@ -1,0 +1,55 @@
+"""`gpssm predict`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gpssm.cli._options import Config, CsvOptions, Json, Model, Names, Out, positive
+from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._targets import check_target, parse_quantiles
+
+
+def predict(
+    model: Model,
+    *,
+    output: Out,
+    data: Annotated[list[Path], Parameter(negative=(), help="Record to predict along; repeat the flag for several.")],
+    horizon: Annotated[int, Parameter(help="Steps ahead.")] = 1,
+    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
+    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
+    samples: Annotated[int, Parameter(help="Samples to write beside the moments.")] = 0,
+    quantiles: Annotated[Names, Parameter(help="Levels, by default 0.025,0.5,0.975.")] = None,
+    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    text: CsvOptions = CsvOptions(),
+    config: Config = None,
+    json: Json = False,
+) -> Outcome:
+    """Predict a fixed number of steps ahead, all along a record.
+
+    Each row uses the outputs up to `horizon` steps before it, and all inputs.
+
+    For example:
+
+    ```
+    gpssm predict model.gpssm --data test.csv --horizon 10 -o ahead.csv
+    ```
+    """
+    levels = parse_quantiles(quantiles)
+    positive(horizon, "--horizon")
+    check_target(output, [model, *data])
+    if samples < 0:
+        raise UsageError(f"--samples is {samples}; it must not be negative")
+    import jax.random as jr
+
+    from gpssm.cli._files import prediction_columns
+    from gpssm.cli._predictions import opened, records, written
+
+    system = opened(model)
+    episodes = records(system, data, text, time=time, episode=episode)
+    keys = jr.split(jr.key(seed), len(episodes))
+    parts = []
+    for record, key in zip(episodes, keys, strict=True):
+        rollout = system.predict(record, horizon=horizon, num_samples=max(100, samples), key=key)
+        parts.append((record.name, prediction_columns(rollout, levels, samples)))
+    return written(output, parts, note=f"Each row was predicted {horizon} steps ahead.", json=json, model=model)

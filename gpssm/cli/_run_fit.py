@@ -1,0 +1,129 @@
+"""`gpssm fit` once everything is checked: train, judge, save, and say what comes next."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gpssm._result import Result
+from gpssm.cli._outcome import Code, Outcome, screen, side
+from gpssm.cli._score import Scores, free_run_scores
+from gpssm.cli._states import Candidate, best, draw, show, try_each
+from gpssm.cli._train import (
+    Recipe,
+    check_kernel,
+    ending,
+    learn,
+    prepare_folder,
+    remove_folder,
+    remove_if_empty,
+    shown,
+)
+from gpssm.data import Episodes
+from gpssm.files import save
+
+
+def run_fit(
+    train: Episodes,
+    held_out: Episodes | None,
+    choices: range,
+    recipe: Recipe,
+    output: Path,
+    *,
+    settings: dict[str, Any],
+    resume: bool,
+    again: str,
+    json: bool,
+) -> Outcome:
+    """Train, judge, save."""
+    check_kernel(recipe.kernel)
+    folder = output.with_name(output.name + ".checkpoints")
+    prepare_folder(folder, resume)
+    screens = screen(json=json), side(json=json)
+    try:
+        tried = _tried(train, held_out, choices, recipe, folder, screens[1])
+    finally:
+        remove_if_empty(folder)
+    if tried[-1].result is Result.interrupted:
+        return _interrupted(tried, output, folder, settings, again, screens[1])
+    chosen = best(tried) if len(tried) > 1 else tried[0]
+    facts = _facts(chosen, tried, output)
+    if chosen.result is Result.diverged:
+        kept = output.with_name(f"{output.stem}.diverged{output.suffix}")
+        save(chosen.system, kept, settings=settings | facts)
+        screens[1].print(
+            f"[bold red]Training diverged.[/] The last good state is in {kept}. Try fewer --states, another --seed, or "
+            "look at the records with gpssm check."
+        )
+        return Outcome(facts | {"model": str(kept)}, Code.diverged)
+    save(chosen.system, output, settings=settings | facts)
+    remove_folder(folder)
+    if len(tried) > 1:
+        show(tried, screens[0])
+        picture = output.with_name(f"{output.stem}-states.png")
+        draw(tried, picture)
+        screens[0].print(f"Figure: {picture}")
+        facts["figure"] = str(picture)
+    _summary(chosen, output, screens[0])
+    return Outcome(facts)
+
+
+def _tried(
+    train: Episodes, held_out: Episodes | None, choices: range, recipe: Recipe, folder: Path, screen: Console
+) -> list[Candidate]:
+    if len(choices) > 1 and held_out is not None:
+        return try_each(choices, train, held_out, recipe, folder, screen)
+    with shown(screen) as progress:
+        system = learn(train, held_out, choices[0], recipe, folder, progress)
+    result = ending(system)
+    judged = held_out is not None and result is not Result.interrupted
+    scores = free_run_scores(system, held_out, seed=recipe.seed) if judged and held_out is not None else None
+    return [Candidate(choices[0], system, scores, result)]
+
+
+def _interrupted(
+    tried: list[Candidate], output: Path, folder: Path, settings: dict[str, Any], again: str, screen: Console
+) -> Outcome:
+    """Save the model as it stands, and say how to go on. In the first moments there is no checkpoint yet."""
+    kept = folder.is_dir() and any(folder.rglob("*.ckpt"))
+    go_on = again if again.endswith("--resume") or not kept else f"{again} --resume"
+    facts: dict[str, Any] = {"interrupted": True, "go_on": go_on, "checkpoint": kept}
+    if len(tried) == 1:
+        save(tried[0].system, output, settings=settings | {"interrupted": True})
+        facts["model"] = str(output)
+        screen.print(f"Interrupted. The model as it stands is in {output}.")
+    else:
+        screen.print("Interrupted. All candidates so far are kept in checkpoints.")
+    screen.print(f"To go on:\n  {go_on}" if kept else f"It had hardly begun. To begin anew:\n  {go_on}", markup=False)
+    return Outcome(facts, Code.interrupted)
+
+
+def _facts(chosen: Candidate, tried: list[Candidate], output: Path) -> dict[str, Any]:
+    history = chosen.system.history
+    facts: dict[str, Any] = {
+        "model": str(output),
+        "states": chosen.states,
+        "bound_per_step": None if history is None or not len(history.bound) else float(history.bound[-1]),
+        "seconds": None if history is None else history.seconds,
+    }
+    if chosen.scores is not None:
+        facts["held_out"] = chosen.scores.facts()
+    if len(tried) > 1:
+        facts["candidates"] = [{"states": c.states, **(c.scores.facts() if c.scores else {})} for c in tried]
+    return facts
+
+
+def _summary(chosen: Candidate, output: Path, screen: Console) -> None:
+    screen.print(f"[green]Saved[/] {output}: {chosen.states} states.")
+    if chosen.scores is not None:
+        screen.print(f"On the held-out part, running freely: {_sentence(chosen.scores)}")
+    inputs = " --inputs future.csv" if chosen.system.input_names else " --steps 100"
+    screen.print(f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv", markup=False)
+
+
+def _sentence(scores: Scores) -> str:
+    return (
+        f"RMSE {scores.rmse:.4g}, fit {scores.fit_percent:.1f} %, {100 * scores.coverage95:.0f} % of the samples "
+        "inside "
+        f"the 95 % band, log density {scores.log_density:.3f}."
+    )

@@ -1,0 +1,164 @@
+"""From two CSV files to a model and a forecast with bands, by the command line alone."""
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpssm.cli._run_fit
+from gpssm.cli import main
+
+pytestmark = pytest.mark.slow
+
+COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
+TINY = ("--states", "1", "--inducing", "6", "--hidden", "2", "--steps", "150", "--polish", "0", "--network", "0")
+
+
+def write_record(path: Path, steps: int, seed: int, gaps: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    state, lines = 0.0, ["u,y"]
+    for t in range(steps):
+        u = rng.uniform(-1.0, 1.0)
+        y = "" if t in gaps else f"{state + 0.05 * rng.standard_normal():.5f}"
+        lines.append(f"{u:.5f},{y}")
+        state = 0.7 * state + u
+    path.write_text("\n".join(lines) + "\n")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict:
+    """Run a command for machines and return what it said."""
+    assert main([*words, "--json"]) == code, capsys.readouterr()
+    return json.loads(capsys.readouterr().out)
+
+
+def table(path: Path) -> dict[str, np.ndarray]:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0] if name != "record"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two records of unequal length with missing outputs, a test record, and inputs to come."""
+    place = tmp_path_factory.mktemp("journey")
+    write_record(place / "a.csv", 60, 0, gaps=(5, 6, 30))
+    write_record(place / "b.csv", 45, 1, gaps=(12,))
+    write_record(place / "test.csv", 40, 2, gaps=())
+    (place / "future.csv").write_text("u\n" + "0.5\n" * 15)
+    return place
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    path = folder / "model.gpssm"
+    assert main(["fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY, "-o", str(path), "--json"]) == 0
+    return path
+
+
+def test_a_model_is_saved_and_its_checkpoints_are_gone(folder: Path, model: Path, capsys):
+    told = run(capsys, "info", str(model))
+    assert (told["output_names"], told["input_names"], told["dt"], told["states"]) == (["y"], ["u"], 0.1, 1)
+    assert told["settings"]["held_out"]["rmse"] > 0.0
+    assert not Path(f"{model}.checkpoints").exists()
+
+
+def test_forecast_has_bands_and_counts_on(folder: Path, model: Path, capsys):
+    out = folder / "forecast.csv"
+    words = ("forecast", str(model), "--data", str(folder / "b.csv"), "--inputs", str(folder / "future.csv"))
+    told = run(capsys, *words, "-o", str(out), "--quantiles", "0.05,0.95", "--samples", "2")
+    columns = table(out)
+    assert told["rows"] == 15
+    assert list(columns) == [
+        *("step", "time", "y_mean", "y_sd", "y_q050", "y_q950", "y_sample0", "y_sample1"),
+    ]
+    np.testing.assert_array_equal(columns["step"], np.arange(45, 60))
+    np.testing.assert_allclose(columns["time"], 0.1 * columns["step"])
+    assert (columns["y_q050"] < columns["y_mean"]).all()
+    assert (columns["y_mean"] < columns["y_q950"]).all()
+
+
+def test_simulation_predicts_and_starts_with_or_without_outputs(folder: Path, model: Path, capsys):
+    out = folder / "simulated.csv"
+    run(capsys, "simulate", str(model), "--inputs", str(folder / "test.csv"), "--init", "5", "-o", str(out))
+    truth = np.genfromtxt(folder / "test.csv", delimiter=",", names=True)["y"][5:]
+    error = np.sqrt(np.mean((table(out)["y_mean"] - truth) ** 2))
+    assert error < 0.6 * truth.std()
+    told = run(capsys, "simulate", str(model), "--inputs", str(folder / "future.csv"), "-o", str(out))
+    assert "typical" in told["note"]
+    assert len(table(out)["step"]) == 15
+
+
+def test_prediction_smoothing_and_comparison(folder: Path, model: Path, capsys):
+    out, test = folder / "out.csv", str(folder / "test.csv")
+    run(capsys, "predict", str(model), "--data", test, "--horizon", "3", "-o", str(out))
+    np.testing.assert_array_equal(table(out)["step"], np.arange(3, 40))
+    told = run(capsys, "smooth", str(model), "--data", test, "--data", str(folder / "a.csv"), "-o", str(out))
+    assert told["rows"] == 100
+    assert "state0_sd" in told["columns"]
+    told = run(capsys, "compare", str(model), "--data", test, "--horizons", "1,5")
+    scores = told["scores"][0]
+    assert set(scores["horizons"]) == {"1", "5"}
+    assert set(scores["free_run"]) == {"rmse", "fit_percent", "log_density", "coverage95"}
+
+
+def test_records_that_do_not_fit_the_model(folder: Path, model: Path, capsys):
+    (folder / "other.csv").write_text("v,y\n1,2\n2,3\n3,4\n")
+    out = folder / "never.csv"
+    told = run(capsys, "predict", str(model), "--data", str(folder / "other.csv"), "-o", str(out), code=3)
+    assert "'u'" in told["error"]
+    (folder / "slow.csv").write_text("t,u,y\n0,1,2\n1,2,3\n2,2,4\n")
+    words = ("predict", str(model), "--data", str(folder / "slow.csv"), "--time", "t", "-o", str(out))
+    assert "time step" in run(capsys, *words, code=3)["error"]
+    assert not out.exists()
+
+
+class _Impatient:
+    """Presses Ctrl-C when some steps are made."""
+
+    calls = 0
+
+    def update(self, report: object) -> None:
+        self.calls += 1
+        if self.calls == 2:
+            raise KeyboardInterrupt
+
+    def say(self, message: str) -> None:
+        """Nothing."""
+
+
+def test_interrupted_saved_and_resumed_to_the_same_model(folder: Path, model: Path, monkeypatch, capsys):
+    path = folder / "broken.gpssm"
+    words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY, "-o", str(path))
+
+    @contextmanager
+    def shown(screen: object, *, title: str = "") -> Iterator[_Impatient]:
+        yield _Impatient()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gpssm.cli._run_fit, "shown", shown)
+        told = run(capsys, *words, code=6)
+    assert told["go_on"].endswith("--resume")
+    assert path.exists()
+    assert list(Path(f"{path}.checkpoints").glob("*.ckpt"))
+    assert "--resume" in run(capsys, *words, code=2)["error"]
+    assert run(capsys, *words, "--seed", "9", "--resume", code=2)["error"]
+    run(capsys, *words, "--resume")
+    assert not Path(f"{path}.checkpoints").exists()
+    whole, resumed = gpssm.load(model), gpssm.load(path)
+    assert whole.history is not None
+    assert resumed.history is not None
+    np.testing.assert_array_equal(whole.history.bound, resumed.history.bound)
+
+
+def test_number_of_states_is_chosen(folder: Path, capsys):
+    path = folder / "chosen.gpssm"
+    words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY[2:], "-o", str(path))
+    told = run(capsys, *words, "--states", "1:2", "--kernel", "rbf+matern12")
+    scores = {entry["states"]: entry["log_density"] for entry in told["candidates"]}
+    assert set(scores) == {1, 2}
+    assert told["states"] == max(scores, key=lambda states: scores[states])
+    assert (folder / "chosen-states.png").read_bytes().startswith(b"\x89PNG")

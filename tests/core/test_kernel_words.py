@@ -1,0 +1,45 @@
+"""Kernels by name are the kernels of that name."""
+
+import gpjax as gpx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from gpssm.kernels import cross_covariance, kernel_from_words, kernel_words
+
+X = jnp.asarray(np.random.default_rng(0).standard_normal((5, 3)))
+TWO = jnp.full(3, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "kernel"),
+    [
+        ("rbf", gpx.kernels.RBF(lengthscale=TWO, variance=0.5)),
+        ("ard", gpx.kernels.RBF(lengthscale=TWO, variance=0.5)),
+        ("iso-Matern32", gpx.kernels.Matern32(lengthscale=2.0, variance=0.5)),
+        (
+            "rbf + matern12",
+            gpx.kernels.RBF(lengthscale=TWO, variance=0.25) + gpx.kernels.Matern12(lengthscale=TWO, variance=0.25),
+        ),
+        (
+            "rbf+linear*matern52",
+            gpx.kernels.RBF(lengthscale=TWO, variance=0.25)
+            + gpx.kernels.Linear(variance=0.25) * gpx.kernels.Matern52(lengthscale=TWO, variance=1.0),
+        ),
+    ],
+)
+def test_same_covariances(words: str, kernel: gpx.kernels.AbstractKernel):
+    made = kernel_from_words(words, dims=3)
+    np.testing.assert_allclose(cross_covariance(made, X, X), cross_covariance(kernel, X, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("word", kernel_words())
+def test_every_word_makes_a_kernel_with_a_length_scale_per_channel(word: str):
+    covariance = cross_covariance(kernel_from_words(word, dims=3), X, X)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-9
+
+
+@pytest.mark.parametrize("words", ["", "rbf+", "+", "*", "cubic", "rbf-matern12", "iso-", "rbf rbf"])
+def test_others_are_refused(words: str):
+    with pytest.raises(ValueError, match=r"kernel: .* the words are rbf, "):
+        kernel_from_words(words, dims=3)
