@@ -86,8 +86,8 @@ class Results:
         self.rows += [{**key, **row, "value": float(row["value"])} for row in rows]
         self.rows.append({**key, "metric": "seconds", "value": round(time.monotonic() - began, 2)})
         self.write()
-        shown = ", ".join(f"{row['metric']} {row['value']:.4g}" for row in self.rows if _same(row, key))
-        print(f"    {shown}", flush=True)
+        shown = [row for row in self.rows if _same(row, key)]
+        print("    " + ", ".join(f"{row['metric']} {row['value']:.4g}" for row in shown[:6] + shown[-1:]), flush=True)
 
     def write(self) -> None:
         """Write the file in one go: a reader never sees half of it."""

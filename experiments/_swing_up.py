@@ -92,10 +92,10 @@ def _rows(study: Study, test: Test, predicted: gpssm.Rollout, n_init: int) -> It
         if horizon <= len(error):
             yield {"test": test.name, "metric": "tip_error_at", "horizon": horizon, "value": float(error[horizon - 1])}
     truth = test.episode.y[n_init:]
-    low, high = predicted.interval(0.95)
-    yield {"test": test.name, "metric": "coverage_95", "value": metrics.interval_coverage(truth, low, high)}
-    # A method without uncertainty (a copy, the simulator itself) has no density.
-    if (predicted.std > 1e-9).all():
+    # The simulator makes a single run: no density.
+    if len(predicted.signals) > 1:
+        low, high = predicted.interval(0.95)
+        yield {"test": test.name, "metric": "coverage_95", "value": metrics.interval_coverage(truth, low, high)}
         density = metrics.log_density_gaussian(truth, predicted.mean, predicted.std)
         yield {"test": test.name, "metric": "log_density", "value": density}
 

@@ -2,23 +2,25 @@
 
 The paper's test is the last trial, which is balanced upright for most of its length: there an error grows e-fold
 every 0.15 s, and the recorded controls answer the recorded noise. So models are also tested on trials that are not
-balanced: the policies of the first controlled trials, run again from new starts.
+balanced: random actions, and the policy of the first controlled trial, from new starts.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import jax.random as jr
 import numpy as np
 
 from gpssm import Episode, Episodes
-from gpssm.control import Task, Trial, as_simulated, cart_pole_swing_up, double_pendulum_swing_up, load_trials, replay
+from gpssm.control import Task, as_simulated, cart_pole_swing_up, double_pendulum_swing_up, load_trials, replay
 from gpssm.systems import CartPole
 
 TASKS = {"cart_pole": cart_pole_swing_up(), "double_pendulum": double_pendulum_swing_up()}
 STORED = Path(__file__).resolve().parents[1] / "results" / "pilco"
-NUM_UNBALANCED = 3
+NUM_EACH = 2
+"""Unbalanced tests of either kind."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,11 @@ def load_study(name: str, seed: int, observed: Sequence[int]) -> Study:
     trials = load_trials(path)
     simulated = as_simulated(task, trials, observed=observed)
     tests = [Test("last", simulated.episodes[-1], simulated.states[-1], trials[-1].outputs)]
-    controlled = [trial for trial in trials if trial.policy is not None][:NUM_UNBALANCED]
-    for i, trial in enumerate(controlled):
-        again: Trial = replay(task, trial.policy, i, key=jr.fold_in(jr.key(1000 + seed), i))
+    first = next(trial for trial in trials if trial.policy is not None)
+    for i, (kind, number) in enumerate(product(("random", "early policy"), range(NUM_EACH))):
+        again = replay(task, None if kind == "random" else first.policy, i, key=jr.key(1000 + seed))
         one = as_simulated(task, [again], observed=observed)
-        tests.append(Test(f"unbalanced {i}", one.episodes[0], one.states[0], again.outputs))
+        tests.append(Test(f"{kind} {number}", one.episodes[0], one.states[0], again.outputs))
     return Study(task, tuple(observed), simulated.episodes[:-1], tuple(tests))
 
 

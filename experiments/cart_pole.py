@@ -7,7 +7,7 @@ first samples, and simulates the rest.
 from experiments._results import Results, arguments
 from experiments._swing_up import UNIT
 from experiments._swing_up_run import Case, Settings, run
-from experiments._trials import NUM_UNBALANCED, load_study
+from experiments._trials import NUM_EACH, load_study
 
 SEEDS = (0, 1, 2)
 COUNTS = (2, 8, 15)
@@ -21,8 +21,8 @@ PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: position and angle only",
     "training": "the first 2, 8 or 15 trials of 16",
-    "tests": f"the last trial, as in the paper, and {NUM_UNBALANCED} that are not balanced: policies of the first "
-    "controlled trials run again from new starts",
+    "tests": f"the last trial, as in the paper, and {2 * NUM_EACH} that are not balanced: {NUM_EACH} with random "
+    f"actions and {NUM_EACH} with the policy of the first controlled trial, from new starts",
     "prediction": "free run under the recorded controls after n_init samples (observed 1, hidden 3), which are not "
     "scored; horizons count from the last sample that was read",
     "unit": UNIT,
