@@ -15,7 +15,7 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
     "hidden": Case(observed=(0, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=6000, best_steps=1000, best_iterations=150)
+SETTINGS = Settings(inducing=100, hidden=50, paper_steps=6000, best_steps=1000, best_iterations=100)
 QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_steps=20, best_iterations=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "

@@ -17,7 +17,7 @@ CASES = {
     "lagged": Case(observed=(0, 3), n_init=3, states=6, lags=4),
 }
 LAGS = {"aligned": 0, "lagged": LAG}
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=6000, best_steps=1000, best_iterations=150)
+SETTINGS = Settings(inducing=100, hidden=50, paper_steps=6000, best_steps=1000, best_iterations=100)
 QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_steps=20, best_iterations=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials, position and angle measured; lagged: the action recorded at t acts at t + 2",

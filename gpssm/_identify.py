@@ -44,8 +44,9 @@ def identify(
     """Learn a system from episodes and choose sensible everything.
 
     A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
-    without the network. Records with more than 20 000 steps in all are trained on windows instead. Progress goes to
-    the console unless told otherwise; the default key is `jax.random.key(0)`, so that two calls give the same model.
+    without the network; the same from states guessed from the data, and the better of the two is kept. Records with
+    more than 20 000 steps in all are trained on windows instead. Progress goes to the console unless told otherwise;
+    the default key is `jax.random.key(0)`, so that two calls give the same model.
 
     With `checkpoints` a fit that was broken off, in whatever way, goes on when the same call is made again, and ends
     with the same bits. Steps of Adam go on from the last checkpoint; the polish by L-BFGS is deterministic and starts
@@ -89,6 +90,7 @@ def identify(
             network_steps=network_steps,
             progress=progress,
             run=run,
+            untrained=model,
             key=refine_key,
         )
     return refined.identified

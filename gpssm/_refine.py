@@ -1,5 +1,7 @@
 """`refine` and `fit_free`: every state a parameter of its own, everything to its optimum by L-BFGS."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax.random as jr
 import numpy as np
@@ -68,28 +70,37 @@ def refine_recorded(
     freeze: Freeze | None = None,
     progress: Progress | None,
     run: Run | None,
+    untrained: GPSSM | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
-    """`refine` as the second and third stage of a run that may have checkpoints."""
+    """`refine` as the later stages of a run that may have checkpoints.
+
+    An `untrained` model is a second start: its states begin at a guess from the data instead of at the network's. The
+    one with the higher bound is kept. Training from random networks ends in a poor optimum now and then; a guess from
+    the data seldom does, but may miss what a network finds.
+    """
     scaler = fitted.identified.scaler
     model, inference = fitted.identified.model, fitted.inference
     data = scaler.apply(episodes).padded()
     model, inference = prepare(model, inference, np.float64)
     polish_key, follow_key = jr.split(key)
-    free = Variational(
-        FreeStates.from_posterior(_posterior(inference, data)),
-        _closed_form(model),
-        expectation or default_rule(model.state_dim),
-    )
-    polished = polish(
-        *prepare(model, free, data.y.dtype),
-        data,
-        iterations=iterations,
-        freeze=freeze,
-        progress=progress,
-        recorder=recorder_of(run, "2-polish"),
-        key=polish_key,
-    )
+    rule = expectation or default_rule(model.state_dim)
+
+    def polished_from(start: GPSSM, states: FreeStates, stage: str) -> Trained:
+        return polish(
+            *prepare(start, Variational(states, _closed_form(start), rule), data.y.dtype),
+            data,
+            iterations=iterations,
+            freeze=freeze,
+            progress=progress,
+            recorder=recorder_of(run, stage),
+            key=polish_key,
+        )
+
+    polished = polished_from(model, FreeStates.from_posterior(_posterior(inference, data)), "2-polish")
+    if untrained is not None and polished.result is not Result.interrupted:
+        guess = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler)
+        polished = _higher(polished, polished_from(untrained, guess, "3-second-start"), progress)
     history = fitted.history.then(polished.history)
     network, result = None, polished.result
     if isinstance(inference.recognition, BiRNN) and network_steps > 0 and polished.result is not Result.interrupted:
@@ -99,7 +110,7 @@ def refine_recorded(
             data,
             steps=network_steps,
             progress=progress,
-            recorder=recorder_of(run, "3-network"),
+            recorder=recorder_of(run, "4-network"),
             key=follow_key,
         )
         network = followed.inference.recognition
@@ -138,6 +149,19 @@ def fit_free(
         key=key,
     )
     return result_of(polished, episodes, scaler)
+
+
+def _higher(first: Trained, second: Trained, progress: Progress | None) -> Trained:
+    """Of two polished starts the one with the higher bound. An interrupted or failed one does not count."""
+    if not second.result.good or not len(second.history.bound):
+        return first if second.result is not Result.interrupted else replace(first, result=second.result)
+    ends = [max(start.history.bound, default=-np.inf) for start in (first, second)]
+    chosen, where = (first, "the network's states") if ends[0] >= ends[1] else (second, "states guessed from the data")
+    event = f"two starts ended at {ends[0]:.4f} and {ends[1]:.4f} a step: kept the one from {where}"
+    chosen.history.events.append(event)
+    if progress is not None:
+        progress.say(event)
+    return chosen
 
 
 def _closed_form(model: GPSSM) -> AbstractInducing:

@@ -40,6 +40,9 @@ def fit(
             "a fifth: of five and more records whole ones, else the end of each that is long enough."
         ),
     ] = None,
+    tries: Annotated[
+        int, Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part.")
+    ] = 3,
     resume: Annotated[bool, Parameter(negative=(), help="Go on with a fit that was interrupted.")] = False,
     config: Config = None,
     json: Json = False,
@@ -60,7 +63,7 @@ def fit(
     ```
     """
     choices = parse_states(states)
-    for value, flag in ((inducing, "--inducing"), (hidden, "--hidden"), (steps, "--steps")):
+    for value, flag in ((inducing, "--inducing"), (hidden, "--hidden"), (steps, "--steps"), (tries, "--tries")):
         positive(value, flag)
     for value, flag in ((polish, "--polish"), (network, "--network"), (seed, "--seed")):
         if value < 0:
@@ -80,7 +83,16 @@ def fit(
     recipe = Recipe(kernel, inducing, hidden, steps, polish, network, seed)
     settings: dict[str, Any] = {"files": [str(file) for file in files], "holdout": holdout, **vars(recipe)}
     return run_fit(
-        train, held_out, choices, recipe, output, settings=settings, resume=resume, again=_again(files), json=json
+        train,
+        held_out,
+        choices,
+        recipe,
+        output,
+        settings=settings,
+        tries=tries,
+        resume=resume,
+        again=_again(files),
+        json=json,
     )
 
 

@@ -1,5 +1,6 @@
 """`gpssm fit` once everything is checked: train, judge, save, and say what comes next."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from gpssm.cli._train import (
 from gpssm.data import Episodes
 from gpssm.files import save
 
+POOR_FIT, POOR_COVERAGE = 50.0, 0.8
+"""Below these, a user is warned not to rely on the model."""
+
 
 def run_fit(
     train: Episodes,
@@ -31,6 +35,7 @@ def run_fit(
     output: Path,
     *,
     settings: dict[str, Any],
+    tries: int,
     resume: bool,
     again: str,
     json: bool,
@@ -41,7 +46,7 @@ def run_fit(
     prepare_folder(folder, resume)
     screens = screen(json=json), side(json=json)
     try:
-        tried = _tried(train, held_out, choices, recipe, folder, screens[1])
+        tried = _tried(train, held_out, choices, recipe, folder, screens[1], tries)
     finally:
         remove_if_empty(folder)
     if tried[-1].result is Result.interrupted:
@@ -69,16 +74,35 @@ def run_fit(
 
 
 def _tried(
-    train: Episodes, held_out: Episodes | None, choices: range, recipe: Recipe, folder: Path, screen: Console
+    train: Episodes,
+    held_out: Episodes | None,
+    choices: range,
+    recipe: Recipe,
+    folder: Path,
+    screen: Console,
+    tries: int,
 ) -> list[Candidate]:
     if len(choices) > 1 and held_out is not None:
         return try_each(choices, train, held_out, recipe, folder, screen)
-    with shown(screen) as progress:
-        system = learn(train, held_out, choices[0], recipe, folder, progress)
-    result = ending(system)
-    judged = held_out is not None and result is not Result.interrupted
-    scores = free_run_scores(system, held_out, seed=recipe.seed) if judged and held_out is not None else None
-    return [Candidate(choices[0], system, scores, result)]
+    made: list[Candidate] = []
+    for attempt in range(tries):
+        seeded = replace(recipe, seed=recipe.seed + attempt)
+        title = f"The last model is poor on the held-out part; trying again with seed {seeded.seed}" if attempt else ""
+        with shown(screen, title=title) as progress:
+            place = folder / f"seed-{seeded.seed}" if attempt else folder
+            system = learn(train, held_out, choices[0], seeded, place, progress)
+        result = ending(system)
+        judged = held_out is not None and result is not Result.interrupted
+        scores = free_run_scores(system, held_out, seed=seeded.seed) if judged and held_out is not None else None
+        made.append(Candidate(choices[0], seeded.seed, system, scores, result))
+        if scores is None or not _poor(scores):
+            break
+    # An interrupted attempt has no scores, so that a finished one before it is kept.
+    return [replace(best(made), result=made[-1].result if made[-1].scores is None else best(made).result)]
+
+
+def _poor(scores: Scores) -> bool:
+    return not (scores.fit_percent >= POOR_FIT and scores.coverage95 >= POOR_COVERAGE)
 
 
 def _interrupted(
@@ -103,6 +127,7 @@ def _facts(chosen: Candidate, tried: list[Candidate], output: Path) -> dict[str,
     facts: dict[str, Any] = {
         "model": str(output),
         "states": chosen.states,
+        "seed": chosen.seed,
         "bound_per_step": None if history is None or not len(history.bound) else float(history.bound[-1]),
         "seconds": None if history is None else history.seconds,
     }
@@ -117,6 +142,11 @@ def _summary(chosen: Candidate, output: Path, screen: Console) -> None:
     screen.print(f"[green]Saved[/] {output}: {chosen.states} states.")
     if chosen.scores is not None:
         screen.print(f"On the held-out part, running freely: {_sentence(chosen.scores)}")
+        if _poor(chosen.scores):
+            screen.print(
+                "[yellow]That is poor:[/] do not rely on this model yet. Try other numbers of states (--states 1:4), "
+                "another --seed, --kernel rbf+linear, or more records."
+            )
     inputs = " --inputs future.csv" if chosen.system.input_names else " --steps 100"
     screen.print(f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv", markup=False)
 

@@ -21,6 +21,7 @@ class Candidate:
     """A model with its number of states; no scores if its fit was broken off."""
 
     states: int
+    seed: int
     system: Identified
     scores: Scores | None
     result: Result
@@ -36,7 +37,7 @@ def try_each(
             system = learn(train, held_out, states, recipe, folder / f"states-{states}", progress)
         result = ending(system)
         scores = None if result is Result.interrupted else free_run_scores(system, held_out, seed=recipe.seed)
-        tried.append(Candidate(states, system, scores, result))
+        tried.append(Candidate(states, recipe.seed, system, scores, result))
         if scores is None:
             break
     return tried

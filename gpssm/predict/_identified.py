@@ -40,9 +40,13 @@ class Identified:
     """How the fit went."""
 
     @double_precision
-    def smooth(self, episode: Episode) -> States:
-        """The states of a record given all of it: by the recognition model, or else by an extended Kalman smoother."""
-        if self.recognition is not None:
+    def smooth(self, episode: Episode, *, by: Recognised | None = None) -> States:
+        """The states of a record given all of it, by an extended Kalman smoother on the learnt model.
+
+        With `by=Recognised()` the recognition network reads them instead: quicker, and as good on records like those
+        it was trained on.
+        """
+        if by is not None:
             return self._states(*self._recognised(episode), None)
         means, chols, evidence = _run.smoothed(self.model, *self._arrays(episode))
         return self._states(means, chols, float(evidence))
@@ -199,8 +203,6 @@ class Identified:
     def _start(self, context: Episode, start: AbstractStart, key: PRNGKeyArray) -> Start:
         match start:
             case Recognised():
-                if self.recognition is None:
-                    raise ValueError("this model has no recognition network: start with Filtered() instead")
                 means, chols = self._recognised(context)
             case Filtered():
                 means, chols, _ = _run.filtered(start.estimator, self.model, *self._arrays(context), key)
@@ -219,7 +221,8 @@ class Identified:
         )
 
     def _recognised(self, episode: Episode) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
-        assert self.recognition is not None
+        if self.recognition is None:
+            raise ValueError("this model has no recognition network: use a filter or smoother instead")
         # Not through Episodes, which want every output measured somewhere: to read states off a record that is not
         # needed.
         padded = pad([self._scaled(episode)], length=None, dtype=self._dtype)

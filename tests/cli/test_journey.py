@@ -15,7 +15,22 @@ from gpssm.cli import main
 pytestmark = pytest.mark.slow
 
 COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
-TINY = ("--states", "1", "--inducing", "6", "--hidden", "2", "--steps", "150", "--polish", "0", "--network", "0")
+TINY = (
+    "--states",
+    "1",
+    "--tries",
+    "1",
+    "--inducing",
+    "6",
+    "--hidden",
+    "2",
+    "--steps",
+    "150",
+    "--polish",
+    "0",
+    "--network",
+    "0",
+)
 
 
 def write_record(path: Path, steps: int, seed: int, gaps: tuple[int, ...]) -> None:
@@ -156,7 +171,7 @@ def test_interrupted_saved_and_resumed_to_the_same_model(folder: Path, model: Pa
 
 def test_number_of_states_is_chosen(folder: Path, capsys):
     path = folder / "chosen.gpssm"
-    words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY[2:], "-o", str(path))
+    words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY[4:], "-o", str(path))
     told = run(capsys, *words, "--states", "1:2", "--kernel", "rbf+matern12")
     scores = {entry["states"]: entry["log_density"] for entry in told["candidates"]}
     assert set(scores) == {1, 2}

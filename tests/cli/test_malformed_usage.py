@@ -65,6 +65,7 @@ CASES = [
     flag("--hidden", "0", mentions=("positive",)),
     flag("--steps", "0", mentions=("positive",)),
     flag("--steps", "a lot", mentions=("a lot",)),
+    flag("--tries", "0", mentions=("positive",)),
     flag("--polish", "-1", mentions=("negative",)),
     flag("--network", "-1", mentions=("negative",)),
     flag("--seed", "-1", mentions=("negative",)),

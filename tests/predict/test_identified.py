@@ -99,7 +99,7 @@ def test_smoothing_does_not_depend_on_padding_or_company(small):
     padded = small.scaler.apply(episodes).padded(length=37)
     batch = jax.jit(lambda data: jax.vmap(lambda e: small.recognition.posterior(e).marginals())(data))(padded)
     for i, episode in enumerate(episodes):
-        states = small.smooth(episode)
+        states = small.smooth(episode, by=gpssm.Recognised())
         assert_allclose(states.means, batch[0][i, : len(episode)], atol=1e-10)
         assert_allclose(states.chols, batch[1][i, : len(episode)], atol=1e-10)
 
@@ -107,6 +107,7 @@ def test_smoothing_does_not_depend_on_padding_or_company(small):
 def test_a_record_without_any_output_can_be_smoothed_and_filtered(small, unseen):
     blind = gpssm.Episode(y=np.full((30, 1), np.nan), u=unseen.u, dt=0.5, output_names=["level"], input_names=["valve"])
     assert np.isfinite(small.smooth(blind).means).all()
+    assert np.isfinite(small.smooth(blind, by=gpssm.Recognised()).means).all()
     states = small.filter(blind)
     assert np.isfinite(states.means).all()
     assert states.log_evidence == pytest.approx(0.0, abs=1e-12), "no output, no evidence"

@@ -41,7 +41,7 @@ def predictions(system: gpssm.Identified) -> dict[str, list]:
     rollout = system.simulate_from(
         [0.3, -0.2], inputs=episode.u, propagation=gpssm.MeanOnly(), num_samples=1, key=jr.key(0)
     )
-    smoothed, filtered = system.smooth(episode), system.filter(episode)
+    smoothed, filtered = system.smooth(episode, by=gpssm.Recognised()), system.filter(episode)
     return {
         "rollout": rollout.signals[0].tolist(),
         "states": smoothed.means.tolist(),
