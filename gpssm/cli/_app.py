@@ -28,6 +28,7 @@ _COMMANDS = {
     "predict": ("gpssm.cli._predict:predict", "Predict a fixed number of steps ahead, all along a record."),
     "smooth": ("gpssm.cli._smooth:smooth", "Estimate the hidden states of a record."),
     "compare": ("gpssm.cli._compare:compare", "Score models on records they have not seen."),
+    "report": ("gpssm.cli._report:report", "Write a page that shows whether a model can be trusted."),
     "info": ("gpssm.cli._info:info", "Say what a model file holds."),
     "demo": ("gpssm.cli._demo:demo", "Identify a pendulum from built-in data and draw the result."),
     "datasets": ("gpssm.cli._datasets:datasets", "List, fetch and convert public records."),

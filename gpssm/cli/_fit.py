@@ -43,6 +43,9 @@ def fit(
     tries: Annotated[
         int, Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part.")
     ] = 3,
+    report: Annotated[
+        bool, Parameter(help="Write a page beside the model that judges it on the held-out part.")
+    ] = True,
     resume: Annotated[bool, Parameter(negative=(), help="Go on with a fit that was interrupted.")] = False,
     config: Config = None,
     json: Json = False,
@@ -90,6 +93,7 @@ def fit(
         output,
         settings=settings,
         tries=tries,
+        report=report,
         resume=resume,
         again=_again(files),
         json=json,

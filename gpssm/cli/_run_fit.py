@@ -4,8 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax.random as jr
 from rich.console import Console
 
+from gpssm import report as reports
 from gpssm._result import Result
 from gpssm.cli._outcome import Code, Outcome, screen, side
 from gpssm.cli._score import Scores, free_run_scores
@@ -36,6 +38,7 @@ def run_fit(
     *,
     settings: dict[str, Any],
     tries: int,
+    report: bool,
     resume: bool,
     again: str,
     json: bool,
@@ -69,8 +72,23 @@ def run_fit(
         draw(tried, picture)
         screens[0].print(f"Figure: {picture}")
         facts["figure"] = str(picture)
-    _summary(chosen, output, screens[0])
+    if report and held_out is not None:
+        facts["report"], facts["verdict"] = _report(chosen, train, held_out, output, settings | facts)
+    _summary(chosen, facts, screens[0])
     return Outcome(facts)
+
+
+def _report(
+    chosen: Candidate, train: Episodes, held_out: Episodes, output: Path, settings: dict[str, Any]
+) -> tuple[str, str]:
+    """The page beside the model, and its headline."""
+    path = output.with_name(f"{output.stem}-report.html")
+    shown = {name: str(value) for name, value in settings.items() if isinstance(value, str | int | float)}
+    made = reports.build(
+        chosen.system, held_out, training=train, title=output.stem, settings=shown, key=jr.key(chosen.seed)
+    )
+    reports.write(made, path)
+    return str(path), made.verdict.headline
 
 
 def _tried(
@@ -138,7 +156,8 @@ def _facts(chosen: Candidate, tried: list[Candidate], output: Path) -> dict[str,
     return facts
 
 
-def _summary(chosen: Candidate, output: Path, screen: Console) -> None:
+def _summary(chosen: Candidate, facts: dict[str, Any], screen: Console) -> None:
+    output = facts["model"]
     screen.print(f"[green]Saved[/] {output}: {chosen.states} states.")
     if chosen.scores is not None:
         screen.print(f"On the held-out part, running freely: {_sentence(chosen.scores)}")
@@ -147,6 +166,8 @@ def _summary(chosen: Candidate, output: Path, screen: Console) -> None:
                 "[yellow]That is poor:[/] do not rely on this model yet. Try other numbers of states (--states 1:4), "
                 "another --seed, --kernel rbf+linear, or more records."
             )
+    if "report" in facts:
+        screen.print(f"{facts['verdict']}\nReport: {facts['report']}", markup=False)
     inputs = " --inputs future.csv" if chosen.system.input_names else " --steps 100"
     screen.print(f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv", markup=False)
 

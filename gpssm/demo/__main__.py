@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gpssm
-from gpssm import plots
+from gpssm import plots, report
 
 DATA = Path(__file__).with_name("pendulum.csv")
 DT, HELD_OUT, N_INIT = 0.1, 4, 8
@@ -62,11 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "hidden velocity explained by the latent states (R2)": gpssm.metrics.state_r2(velocity, latent),
     }
     figures = [_draw_simulations(out, rollouts, test), _draw_training(out, system, latent, velocity)]
-    report = _write_report(out, scores, figures)
+    judged = report.build(
+        system, test, training=train, n_init=N_INIT, horizons=(1, 10), title="Pendulum", key=jr.key(0)
+    )
+    page = report.write(judged, out / "report.html")
     print("\nOn the held-out runs, simulated freely from their first 8 samples:")
     for name, value in scores.items():
         print(f"  {value:6.3f}  {name}")
-    print(f"\nFigures: {', '.join(str(f.resolve()) for f in figures)}\nReport:  {report.resolve()}")
+    print(f"\nThe report says: {judged.verdict.headline}")
+    print(f"Figures: {', '.join(str(f.resolve()) for f in figures)}\nReport:  {page.resolve()}")
     print(f"Done in {time.monotonic() - began:.0f} s.")
 
 
@@ -97,15 +101,6 @@ def _draw_training(out: Path, system: gpssm.Identified, latent: np.ndarray, velo
     path = out / "training.png"
     figure.savefig(path, dpi=130)
     plt.close(figure)
-    return path
-
-
-def _write_report(out: Path, scores: dict[str, float], figures: list[Path]) -> Path:
-    lines = ["# Demonstration: a pendulum identified from torque and noisy angle", ""]
-    lines += [f"- {name}: {value:.3f}" for name, value in scores.items()]
-    lines += ["", *(f"![{figure.stem}]({figure.name})\n" for figure in figures)]
-    path = out / "report.md"
-    path.write_text("\n".join(lines))
     return path
 
 

@@ -1,6 +1,8 @@
 """An identified system: the learnt model with everything needed to use it in the user's units."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
-from gpssm.data import DataError, Episode, Scaler
+from gpssm.data import DataError, Episode, Episodes, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.data._padded import pad
 from gpssm.predict import _run
@@ -21,6 +23,9 @@ from gpssm.predict._propagate import AbstractPropagation, MeanOnly, Pathwise
 from gpssm.predict._rollout import Rollout, States
 from gpssm.predict._start import AbstractStart, Filtered, Recognised
 from gpssm.recognition import AbstractRecognition
+
+if TYPE_CHECKING:
+    from gpssm.report import Report
 
 Start = tuple[Float[Array, " D"], Float[Array, "D D"]]
 
@@ -167,6 +172,15 @@ class Identified:
         rows = np.arange(count)[:, None] + np.arange(horizon)[None, :]
         drawn = _run.ahead(self.model, means[:count], chols[:count], u[rows], propagation, num_samples, run_key)
         return self._in_user_units(*drawn, horizon, noise_key)
+
+    def report(self, held_out: Episodes, path: str | Path, *, key: PRNGKeyArray, **options: Any) -> "Report":
+        """Judge the system on records it has not seen and write the page; options are those of `gpssm.report.build`."""
+        # A shortcut to a layer above, so that whoever only predicts imports no figures.
+        from gpssm.report import build, write
+
+        judged = build(self, held_out, key=key, **options)
+        write(judged, path)
+        return judged
 
     def _rollout(
         self,

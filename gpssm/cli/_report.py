@@ -1,0 +1,60 @@
+"""`gpssm report`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gpssm.cli._options import Config, CsvOptions, Json, Model, Out, positive
+from gpssm.cli._outcome import Outcome, screen
+from gpssm.cli._targets import check_target
+
+
+def report(
+    model: Model,
+    *others: Path,
+    output: Out,
+    data: Annotated[list[Path], Parameter(negative=(), help="Records the models have not seen; repeat for several.")],
+    training: Annotated[
+        list[Path] | None, Parameter(negative=(), help="Records the model was trained on, to compare with.")
+    ] = None,
+    init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
+    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
+    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
+    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    text: CsvOptions = CsvOptions(),
+    config: Config = None,
+    json: Json = False,
+) -> Outcome:
+    """Write one HTML page that shows whether a model can be trusted, where, and what to try next.
+
+    With several models the page compares them on the same records. It works offline, in any browser.
+
+    For example:
+
+    ```
+    gpssm report model.gpssm --data test.csv -o report.html
+    gpssm report small.gpssm large.gpssm --data test.csv -o comparison.html
+    ```
+    """
+    check_target(output, [model, *others, *data, *(training or [])])
+    if init is not None:
+        positive(init, "--init")
+    import jax.random as jr
+
+    from gpssm import report as reports
+    from gpssm.cli._predictions import opened, records
+
+    systems = [(path.stem, opened(path)) for path in (model, *others)]
+    # Every model must know the columns, and all see the same records.
+    episodes, *_ = (records(system, data, text, time=time, episode=episode) for _, system in systems)
+    if others:
+        made = reports.compare(systems, episodes, n_init=init, key=jr.key(seed))
+        headline = made.headline
+    else:
+        own = None if training is None else records(systems[0][1], training, text, time=time, episode=episode)
+        made = reports.build(systems[0][1], episodes, training=own, n_init=init, title=model.stem, key=jr.key(seed))
+        headline = made.verdict.headline
+    reports.write(made, output)
+    screen(json=json).print(f"{headline}\n[green]Report:[/] {output}")
+    return Outcome({"report": str(output), "verdict": headline})
