@@ -73,11 +73,10 @@ def _noisy_inputs(train: gpssm.Episodes, learnt: gpssm.Identified, regression: b
     for axes, title in ((left, "regression on noisy outputs"), (right, "state-space model")):
         _background(axes, train)
         axes.set_title(title, fontsize=10)
-    # One step from each grid point: a record of two samples of which the first is read.
-    steps = [
-        regression.simulate(gpssm.Episode(y=np.array([x, 0.0])), n_init=1, num_samples=400, key=jr.key(0)) for x in GRID
-    ]
-    mean, std = np.array([s.signals.mean() for s in steps]), np.array([s.signals.std() for s in steps])
+    # A record whose samples are the grid: each is predicted from the one before, so shift by one.
+    points = gpssm.Episode(y=np.append(GRID, GRID[-1]), output_names=train.output_names)
+    ahead = regression.predict(points, horizon=1, num_samples=100, key=jr.key(0))
+    mean, std = ahead.signals.mean(axis=0)[:, 0], ahead.signals.std(axis=0)[:, 0]
     _curve(left, mean, std, "mean of the regression", "C3")
     _curve(right, *_function(learnt, GRID), "learnt function")
     left.legend(fontsize=8)
