@@ -138,7 +138,13 @@ def _plain_text(app, what: str, name: str, obj: object, options: object, lines: 
     lines[:] = rendered
 
 
+def _skip_generated(app, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Methods that scikit-learn puts on every estimator have its own documentation, with references that lead there."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
 def setup(app) -> None:
+    app.connect("autodoc-skip-member", _skip_generated)
     app.connect("source-read", _fill_api_page)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-process-docstring", _plain_text)

@@ -14,7 +14,7 @@ import pytest
 
 import gpssm
 from gpssm._params import Positive, cast
-from gpssm.fit import Report, _step
+from gpssm.fit import Status, _step
 from tests.reference.small_system import LENGTHS, identified, identify, record, records
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -136,9 +136,9 @@ class Interrupting:
     def __init__(self, stage: str):
         self.stage, self.heard = stage, []
 
-    def update(self, report: Report) -> None:
-        self.heard.append(report.stage)
-        if report.stage == self.stage:
+    def update(self, status: Status) -> None:
+        self.heard.append(status.stage)
+        if status.stage == self.stage:
             raise KeyboardInterrupt
 
     def say(self, message: str) -> None:

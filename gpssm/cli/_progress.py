@@ -5,7 +5,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gpssm.fit import Report
+from gpssm.fit import Status
 
 
 class Bars:
@@ -34,15 +34,15 @@ class Bars:
     ) -> None:
         self._progress.stop()
 
-    def update(self, report: Report) -> None:
+    def update(self, status: Status) -> None:
         """A run of steps was made."""
-        if report.stage not in self._bars:
-            self._bars[report.stage] = self._progress.add_task(report.stage, total=report.total, facts="")
-        facts = f"ELBO/step {report.bound:+.4f}"
-        if report.held_out is not None:
-            facts += f"  held out {report.held_out:+.4f}"
-        facts += f"  {report.eta:.0f} s left"
-        self._progress.update(self._bars[report.stage], completed=report.step, total=report.total, facts=facts)
+        if status.stage not in self._bars:
+            self._bars[status.stage] = self._progress.add_task(status.stage, total=status.total, facts="")
+        facts = f"ELBO/step {status.bound:+.4f}"
+        if status.held_out is not None:
+            facts += f"  held out {status.held_out:+.4f}"
+        facts += f"  {status.eta:.0f} s left"
+        self._progress.update(self._bars[status.stage], completed=status.step, total=status.total, facts=facts)
 
     def say(self, message: str) -> None:
         """Something worth a line happened."""

@@ -7,7 +7,7 @@ from gpssm.fit._loop import Snapshot, drive
 from gpssm.fit._optimiser import Rates, adam
 from gpssm.fit._plateau import Plateau
 from gpssm.fit._polish import polish
-from gpssm.fit._progress import Console, Progress, Report, Silent
+from gpssm.fit._progress import Console, Progress, Silent, Status
 from gpssm.fit._recorder import Recorder
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
     "Progress",
     "Rates",
     "Recorder",
-    "Report",
     "Silent",
     "Snapshot",
+    "Status",
     "Trained",
     "Windows",
     "adam",

@@ -21,7 +21,7 @@ from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.fit._optimiser import adam
 from gpssm.fit._plateau import Plateau
 from gpssm.fit._problem import Freeze, finish
-from gpssm.fit._progress import Progress, Report, Silent
+from gpssm.fit._progress import Progress, Silent, Status
 from gpssm.fit._recorder import Recorder
 from gpssm.inference import Explicit, Variational
 from gpssm.recognition import FreeStates
@@ -145,10 +145,10 @@ def _held_out_bound(model: GPSSM, inference: Variational, data: Padded, key: PRN
     return (bound.total() - bound.inducing) / jnp.sum(data.valid)
 
 
-def _report(stage: str, snapshot: Snapshot, history: History, steps: int, began: float, score: float | None) -> Report:
+def _report(stage: str, snapshot: Snapshot, history: History, steps: int, began: float, score: float | None) -> Status:
     assert snapshot.trace is not None
     recent = history.bound[-50:]
-    return Report(
+    return Status(
         stage=stage,
         step=snapshot.step,
         total=steps,

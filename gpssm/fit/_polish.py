@@ -20,7 +20,7 @@ from gpssm._result import Result
 from gpssm.data import Padded
 from gpssm.fit._fit import Trained
 from gpssm.fit._problem import Freeze, Problem, finish
-from gpssm.fit._progress import Progress, Report, Silent
+from gpssm.fit._progress import Progress, Silent, Status
 from gpssm.fit._recorder import Recorder
 from gpssm.inference import NaturalGradient, Variational
 
@@ -69,7 +69,7 @@ def polish(
         history.append(jax.tree.map(lambda leaf: leaf[None], trace))
         done = len(history.bound)
         progress.update(
-            Report(
+            Status(
                 stage=stage,
                 step=done,
                 total=iterations,

@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Report:
+class Status:
     """The state of a fit at one moment."""
 
     stage: str
@@ -44,7 +44,7 @@ class Report:
 class Progress(Protocol):
     """Anything that wants to hear how a fit goes."""
 
-    def update(self, report: Report) -> None:
+    def update(self, status: Status) -> None:
         """A run of steps was made."""
 
     def say(self, message: str) -> None:
@@ -54,7 +54,7 @@ class Progress(Protocol):
 class Silent:
     """Shows nothing."""
 
-    def update(self, report: Report) -> None:
+    def update(self, status: Status) -> None:
         """Nothing."""
 
     def say(self, message: str) -> None:
@@ -85,14 +85,14 @@ class Console:
     _last: float = field(default=-np.inf, init=False)
     _open: bool = field(default=False, init=False)
 
-    def update(self, report: Report) -> None:
+    def update(self, status: Status) -> None:
         """Show the present state."""
-        done = report.step >= report.total
+        done = status.step >= status.total
         if self.stream.isatty():
-            self.stream.write("\r\x1b[2K" + report.line())
+            self.stream.write("\r\x1b[2K" + status.line())
             self._open = True
         elif done or time.monotonic() - self._last >= self.every:
-            self.stream.write(report.line() + "\n")
+            self.stream.write(status.line() + "\n")
             self._last = time.monotonic()
         self.stream.flush()
 

@@ -16,7 +16,7 @@ from gpssm.cli._catalogue import CATALOGUE
 from gpssm.cli._config import COMMANDS
 from gpssm.cli._holdout import split
 from gpssm.cli._progress import Bars
-from gpssm.fit import Report
+from gpssm.fit import Status
 from tests.cli.malformed import record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +97,7 @@ def test_bars_show_bound_score_and_time_left():
     page = io.StringIO()
     screen = Console(file=page, force_terminal=True, width=160, highlight=False)
     with Bars(screen) as bars:
-        bars.update(Report("Adam", 50, 200, 1.25, np.ones(1), np.ones(1), 10.0, held_out=-0.5))
+        bars.update(Status("Adam", 50, 200, 1.25, np.ones(1), np.ones(1), 10.0, held_out=-0.5))
         bars.say("a remark [with brackets]")
     said = page.getvalue()
     for word in ("Adam", "+1.2500", "held out -0.5000", "15 s left", "50/200", "a remark [with brackets]"):

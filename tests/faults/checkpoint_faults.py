@@ -14,7 +14,7 @@ import numpy as np
 
 import gpssm
 from gpssm.files import Run, StorageError
-from gpssm.fit import Recorder, Report, Trained
+from gpssm.fit import Recorder, Status, Trained
 from tests.faults.broken_numbers import _task
 from tests.faults.disk import faulty_disk
 from tests.fit.small_task import EVERY
@@ -112,7 +112,7 @@ class Impatient:
 
     calls: int
 
-    def update(self, report: Report) -> None:
+    def update(self, status: Status) -> None:
         self.calls -= 1
         if self.calls == 0:
             raise KeyboardInterrupt

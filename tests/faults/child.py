@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gpssm
-from gpssm.fit import Progress, Report
+from gpssm.fit import Progress, Status
 from tests.reference.small_system import record, records
 
 SETTINGS = {"states": 1, "num_inducing": 6, "hidden": 4, "steps": 250, "iterations": 10, "network_steps": 150}
@@ -21,8 +21,8 @@ class Slow:
 
     seconds: float
 
-    def update(self, report: Report) -> None:
-        if report.step <= 50 and report.stage == "Adam":
+    def update(self, status: Status) -> None:
+        if status.step <= 50 and status.stage == "Adam":
             print("training", flush=True)
         time.sleep(self.seconds)
 

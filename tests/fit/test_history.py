@@ -8,7 +8,7 @@ import pytest
 
 import gpssm
 from gpssm._history import History, Trace
-from gpssm.fit import Report
+from gpssm.fit import Status
 
 
 def _trace(bounds: list[float], *, states: int = 2, outputs: int = 1) -> Trace:
@@ -85,8 +85,8 @@ def test_a_plateau_is_never_reached_too_early():
     assert stop.reached(np.zeros(30))
 
 
-def _report(step: int = 30, total: int = 100, held_out: float | None = None) -> Report:
-    return Report("Adam", step, total, -1.25, np.array([0.01, 0.04]), np.array([0.25]), 10.0, held_out)
+def _report(step: int = 30, total: int = 100, held_out: float | None = None) -> Status:
+    return Status("Adam", step, total, -1.25, np.array([0.01, 0.04]), np.array([0.25]), 10.0, held_out)
 
 
 def test_a_line_says_everything():

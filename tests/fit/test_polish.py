@@ -13,7 +13,7 @@ import gpssm
 from gpssm._emission import AbstractEmission
 from gpssm._history import Trace
 from gpssm._params import Positive, cast
-from gpssm.fit import Report, _polish
+from gpssm.fit import Status, _polish
 from tests.fit.small_task import free_states, padded
 from tests.reference.kalman import LinearModel, evidence
 
@@ -171,8 +171,8 @@ def test_an_optimum_behind_the_wall_is_approached_without_nan(data):
 class Interrupting:
     """Presses Ctrl-C at the third iteration."""
 
-    def update(self, report: Report) -> None:
-        if report.step == 3:
+    def update(self, status: Status) -> None:
+        if status.step == 3:
             raise KeyboardInterrupt
 
     def say(self, message: str) -> None:

@@ -13,7 +13,7 @@ import paramax
 import pytest
 
 import gpssm
-from gpssm.fit import Report, _step
+from gpssm.fit import Status, _step
 from tests.fit.small_task import EVERY, indefinite_task, padded
 
 
@@ -139,8 +139,8 @@ class Interrupting:
     def __init__(self, step: int):
         self.step = step
 
-    def update(self, report: Report) -> None:
-        if report.step >= self.step:
+    def update(self, status: Status) -> None:
+        if status.step >= self.step:
             raise KeyboardInterrupt
 
     def say(self, message: str) -> None:
@@ -205,7 +205,7 @@ def test_a_matrix_that_needs_more_jitter_is_reported(caplog):
     said = []
 
     class Listening:
-        def update(self, report: Report) -> None:
+        def update(self, status: Status) -> None:
             """Nothing."""
 
         def say(self, message: str) -> None:
