@@ -15,7 +15,7 @@ import numpy as np
 
 from gpssm import Episode, Episodes
 from gpssm.control import Task, as_simulated, cart_pole_swing_up, double_pendulum_swing_up, load_trials, replay
-from gpssm.systems import CartPole
+from gpssm.systems import CartPole, DoublePendulum
 
 TASKS = {"cart_pole": cart_pole_swing_up(), "double_pendulum": double_pendulum_swing_up()}
 STORED = Path(__file__).resolve().parents[1] / "results" / "pilco"
@@ -69,8 +69,10 @@ class Study:
 
 def rod_length(task: Task) -> float:
     """The unit of tip errors."""
-    system = task.system
-    return system.length if isinstance(system, CartPole) else system.inner_length
+    match task.system:
+        case CartPole(length=length) | DoublePendulum(inner_length=length):
+            return length
+    raise TypeError(f"{type(task.system).__name__} has no rods")
 
 
 def load_study(name: str, seed: int, observed: Sequence[int]) -> Study:

@@ -46,11 +46,11 @@ def paper(train: gpssm.Episodes, steps: int, seed: int) -> gpssm.Identified:
     """The paper's model and inference."""
     keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
     size = PAPER_STATES + train.num_inputs
-    kernel = RBF(lengthscale=jnp.full(size, 2.0), variance=0.5) + Matern12(
-        lengthscale=jnp.full(size, 2.0), variance=0.1
-    )  # pyright: ignore[reportArgumentType]
+    scales = jnp.full(size, 2.0)
+    smooth = RBF(lengthscale=scales, variance=0.5)  # pyright: ignore[reportArgumentType]
+    rough = Matern12(lengthscale=scales, variance=0.1)  # pyright: ignore[reportArgumentType]
     model = gpssm.GPSSM.from_data(
-        train, state_dim=PAPER_STATES, kernel=kernel, num_inducing=PAPER_INDUCING, key=keys[0]
+        train, state_dim=PAPER_STATES, kernel=smooth + rough, num_inducing=PAPER_INDUCING, key=keys[0]
     )
     network = gpssm.BiRNN.from_data(train, state_dim=PAPER_STATES, hidden=PAPER_HIDDEN, key=keys[1])
     inference = gpssm.Variational(network, gpssm.Explicit(), gpssm.Paths(1))

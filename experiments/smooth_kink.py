@@ -56,13 +56,14 @@ def learn(episodes: gpssm.Episodes, noise: float, quick: bool, key: jax.Array) -
     model = gpssm.GPSSM.from_data(
         episodes,
         state_dim=1,
-        kernel=RBF(lengthscale=1.0, variance=1.0),
+        kernel=RBF(lengthscale=1.0, variance=1.0),  # pyright: ignore[reportArgumentType]
         num_inducing=INDUCING,
         process_variance=max(0.05, noise),
         noise_variance=noise,
         scaler=identity_scaler(),
         key=model_key,
     )
+    assert isinstance(model.emission, gpssm.LinearGaussian)
     with jax.enable_x64(True):
         grid = jnp.linspace(LOW, HIGH, INDUCING)[:, None]
         model = eqx.tree_at(

@@ -126,7 +126,10 @@ def _correction(
     noise = np.asarray(linear.noise_variance())
     scales = jnp.asarray(lengthscale * np.maximum(points.std(axis=0), 1e-3))
     kernels = [
-        RBF(lengthscale=scales, variance=float(doubt * variance)) if kernel is None else kernel for variance in noise
+        RBF(lengthscale=scales, variance=float(doubt * variance))  # pyright: ignore[reportArgumentType]
+        if kernel is None
+        else kernel
+        for variance in noise
     ]
     inducing = spread_points(points, num_inducing, seed=int(jr.randint(points_key, (), 0, 2**31 - 1)))
     created = SparseGP.create(kernels, jnp.asarray(inducing), state_dim=len(noise), mean=linear.mean, key=mean_key)

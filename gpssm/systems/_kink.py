@@ -52,9 +52,10 @@ class SmoothKink:
     initial_mean: float = 0.5
     initial_sd: float = 0.0
 
-    def function(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+    def function(self, x: Float[Array | np.ndarray, "..."]) -> Float[Array, "..."]:
         """The noise-free transition, elementwise."""
-        return 0.8 + (x + 0.2) * (1.0 - 5.0 * jax.nn.sigmoid(2.0 * x))
+        state = jnp.asarray(x)
+        return 0.8 + (state + 0.2) * (1.0 - 5.0 * jax.nn.sigmoid(2.0 * state))
 
     def simulate(self, *, episodes: int = 30, steps: int = 20, key: PRNGKeyArray) -> Simulated:
         """Independent episodes, each from its own initial state."""
