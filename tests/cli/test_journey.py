@@ -120,6 +120,15 @@ def test_prediction_smoothing_and_comparison(folder: Path, model: Path, capsys):
     assert set(scores["free_run"]) == {"rmse", "fit_percent", "log_density", "coverage95"}
 
 
+def test_a_fit_and_a_command_write_reports(folder: Path, model: Path, capsys):
+    assert "<html" in (folder / "model-report.html").read_text(encoding="utf-8")[:200].lower()
+    out, test = folder / "report.html", str(folder / "test.csv")
+    told = run(capsys, "report", str(model), "--data", test, "--training", str(folder / "a.csv"), "-o", str(out))
+    assert told["verdict"] in out.read_text(encoding="utf-8")
+    told = run(capsys, "report", str(model), str(model), "--data", test, "-o", str(out))
+    assert "best free simulation" in told["verdict"]
+
+
 def test_records_that_do_not_fit_the_model(folder: Path, model: Path, capsys):
     (folder / "other.csv").write_text("v,y\n1,2\n2,3\n3,4\n")
     out = folder / "never.csv"
