@@ -33,7 +33,15 @@ def test_unknown_names_are_refused():
         gpssm.indentify  # noqa: B018
 
 
-@pytest.mark.parametrize("first", ["import gpssm.fit", "gpssm.identify", "from gpssm.fit import train"])
+# Each needs an interpreter of its own, which imports JAX.
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import gpssm.fit",
+        pytest.param("gpssm.identify", marks=pytest.mark.slow),
+        pytest.param("from gpssm.fit import train", marks=pytest.mark.slow),
+    ],
+)
 def test_the_subpackage_fit_does_not_hide_the_function(first: str):
     code = f"import gpssm; {first}; print(type(gpssm.fit).__name__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=SOURCE.parents[1], capture_output=True, text=True)

@@ -104,7 +104,11 @@ def test_bars_show_bound_score_and_time_left():
         assert word in said
 
 
-@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry",
+    # The largest record has 131 072 rows.
+    [pytest.param(e, marks=pytest.mark.slow if e.name == "silverbox" else (), id=e.name) for e in CATALOGUE],
+)
 def test_public_records_convert_and_pass_the_check(entry, needs_data: Path, tmp_path: Path, capsys):
     source, target = needs_data / entry.folder / entry.file, tmp_path / "out.csv"
     before = source.read_bytes()
