@@ -87,7 +87,7 @@ class Results:
         self.rows.append({**key, "metric": "seconds", "value": round(time.monotonic() - began, 2)})
         self.write()
         shown = [row for row in self.rows if _same(row, key)]
-        print("    " + ", ".join(f"{row['metric']} {row['value']:.4g}" for row in shown[:6] + shown[-1:]), flush=True)
+        print("    " + ", ".join(f"{row['metric']} {row['value']:.4g}" for row in shown[:7]), flush=True)
 
     def write(self) -> None:
         """Write the file in one go: a reader never sees half of it."""
