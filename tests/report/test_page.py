@@ -13,6 +13,7 @@ import gpssm
 from gpssm import report
 from gpssm.report import _figure
 from gpssm.report._page import _thinned
+from tests.report.conftest import HOSTILE, history
 from tests.report.linear_case import records, system
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install '.[dev]'")
@@ -151,3 +152,16 @@ def test_long_series_are_thinned_for_drawing_and_the_page_says_so():
     assert len(trace.x) == _figure.MOST_POINTS
     assert f"one point in 3 of {count} is kept" in _thinned(count)
     assert _thinned(100) == ""
+
+
+def test_a_system_reports_on_itself(exact, tmp_path):
+    judged = system(names=HOSTILE, history=history()).report(
+        records((120, 120, 90), seed=1, names=HOSTILE),
+        tmp_path / "own.html",
+        training=records((120, 120), seed=2, names=HOSTILE),
+        n_init=20,
+        horizons=(1, 5),
+        key=jr.key(3),
+    )
+    assert judged.verdict == exact.verdict
+    assert exact.verdict.headline in (tmp_path / "own.html").read_text(encoding="utf-8")
