@@ -48,6 +48,11 @@ def combinations(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row["case"], row["method"]) for row in rows))
 
 
+def about(protocol: dict[str, Any], what: str) -> str:
+    """Data, one more entry of the protocol, and how settings were chosen."""
+    return f"{protocol['data']}; {protocol[what]}. Chosen how: {protocol['selection']}."
+
+
 def figure(name: str, caption: str) -> str:
     """Copy a figure to the documentation and show it."""
     source = RESULTS / f"{name}.png"
@@ -73,12 +78,7 @@ def kink() -> str:
     }
     parts = [
         "## Kink",
-        stored["protocol"]["data"]
-        + "; "
-        + stored["protocol"]["system"]
-        + ". Chosen how: "
-        + stored["protocol"]["selection"]
-        + ".",
+        about(stored["protocol"], "system"),
         table(stored["rows"], combinations(stored["rows"]), metrics),
         figure("kink_best", "Learnt transition functions, our recipe, seed 0"),
         figure(
@@ -105,12 +105,7 @@ def pendulum() -> str:
     }
     parts = [
         "## Pendulum with hidden velocity",
-        stored["protocol"]["data"]
-        + "; "
-        + stored["protocol"]["prediction"]
-        + ". Chosen how: "
-        + stored["protocol"]["selection"]
-        + ".",
+        about(stored["protocol"], "prediction"),
         table(stored["rows"], combinations(stored["rows"]), metrics),
         figure(
             "pendulum",
