@@ -35,8 +35,7 @@ class Settings:
     inducing: int
     hidden: int
     paper_steps: int
-    best_steps: int
-    best_iterations: int
+    best_cycles: int
 
 
 def run(
@@ -98,13 +97,7 @@ def _fit_and_score(
 
 def _best(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:
     return gpssm_best(
-        study.first(count),
-        states=case.states,
-        inducing=settings.inducing,
-        hidden=settings.hidden,
-        steps=settings.best_steps,
-        iterations=settings.best_iterations,
-        seed=seed,
+        study, count, states=case.states, inducing=settings.inducing, cycles=settings.best_cycles, seed=seed
     )
 
 

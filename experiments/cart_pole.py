@@ -5,7 +5,7 @@ first samples, and simulates the rest.
 """
 
 from experiments._results import Results, arguments
-from experiments._swing_up import UNIT
+from experiments._swing_up import BEST, UNIT
 from experiments._swing_up_run import Case, Settings, run
 from experiments._trials import NUM_EACH, load_study
 
@@ -15,20 +15,22 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
     "hidden": Case(observed=(0, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=6000, best_steps=1000, best_iterations=100)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_steps=20, best_iterations=2)
+SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_cycles=25)
+QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_cycles=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: position and angle only",
     "training": "the first 2, 8 or 15 trials of 16",
-    "tests": f"the last trial, as in the paper, and {2 * NUM_EACH} that are not balanced: {NUM_EACH} with random "
-    f"actions and {NUM_EACH} with the policy of the first controlled trial, from new starts",
+    "tests": f"the last trial, as in the paper, and {2 * NUM_EACH} that are not balanced: {NUM_EACH} with the "
+    f"policy of the first and {NUM_EACH} with that of the second controlled trial, from new starts",
     "prediction": "free run under the recorded controls after n_init samples (observed 1, hidden 3), which are not "
     "scored; horizons count from the last sample that was read",
     "unit": UNIT,
     "selection": "settings fixed in advance, the same for all seeds and training sizes; nothing is chosen by these "
     "scores",
     "paper settings": "100 inducing points, Matern-1/2, 50 units, Adam 1e-3, one path",
+    "best settings": BEST,
+    "argp": "one lag (observed) or two (hidden), RBF; argp angles: the same with our kernel",
     "trivial": "constant: training mean; previous episode: copy of the one before the last; true simulator: started at "
     "the last measurement that was read, hidden states included",
 }

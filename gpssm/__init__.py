@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpssm import baselines, kernels, metrics, plots, readers, report, selection
+    from gpssm._alternate import fit_alternating
     from gpssm._emission import AbstractEmission, LinearGaussian
     from gpssm._grow import grow
     from gpssm._history import History
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gpssm.data import DataError, Episode, Episodes, Padded, Scaler
     from gpssm.files import Checkpoints, FileError, ResumeError, StorageError, describe, load, save
     from gpssm.fit import Console, FullBatch, Minibatches, Plateau, Rates, Silent, Windows, adam, drive, polish, train
-    from gpssm.inference import Bound, Collapsed, Explicit, GaussHermite, NaturalGradient, Paths, Variational
+    from gpssm.inference import Bound, Collapsed, Cubature, Explicit, GaussHermite, NaturalGradient, Paths, Variational
     from gpssm.predict import (
         EKF,
         UKF,
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 # once and data are checked without JAX. Type checkers read the imports above; this table says the same at run time.
 _PUBLIC = {
     "gpssm": ("baselines", "kernels", "metrics", "plots", "readers", "report", "selection"),
+    "gpssm._alternate": ("fit_alternating",),
     "gpssm._emission": ("AbstractEmission", "LinearGaussian"),
     "gpssm._grow": ("grow",),
     "gpssm._history": ("History",),
@@ -74,7 +76,16 @@ _PUBLIC = {
         "polish",
         "train",
     ),
-    "gpssm.inference": ("Bound", "Collapsed", "Explicit", "GaussHermite", "NaturalGradient", "Paths", "Variational"),
+    "gpssm.inference": (
+        "Bound",
+        "Collapsed",
+        "Cubature",
+        "Explicit",
+        "GaussHermite",
+        "NaturalGradient",
+        "Paths",
+        "Variational",
+    ),
     "gpssm.predict": (
         "EKF",
         "UKF",
@@ -149,6 +160,7 @@ __all__ = [
     "Checkpoints",
     "Collapsed",
     "Console",
+    "Cubature",
     "DataError",
     "Episode",
     "Episodes",
@@ -196,6 +208,7 @@ __all__ = [
     "describe",
     "drive",
     "fit",
+    "fit_alternating",
     "fit_free",
     "from_benchmark",
     "from_dataframe",

@@ -9,16 +9,15 @@ import numpy as np
 from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm._emission import LinearGaussian
 from gpssm._guess import spread_points
-from gpssm._identify import FitResult, default_rule
+from gpssm._identify import FitResult
+from gpssm._linearised import linearised_posterior
 from gpssm._model import GPSSM
-from gpssm._params import Positive, cast, val
-from gpssm._posterior import GaussMarkov
+from gpssm._params import Positive, cast
 from gpssm._precision import double_precision
 from gpssm.data import Episodes, Padded
 from gpssm.fit import Progress, polish, prepare
-from gpssm.inference import AbstractExpectation, Collapsed, Variational
+from gpssm.inference import AbstractExpectation, Collapsed, Variational, default_rule
 from gpssm.predict import Identified
 from gpssm.recognition import FreeStates
 from gpssm.transition import Linear, SparseGP
@@ -49,7 +48,8 @@ def grow(
         raise TypeError(f"expected a model with a linear transition, not {type(linear.model.transition).__name__}")
     data = linear.scaler.apply(episodes).padded()
     points_key, mean_key, polish_key = jr.split(key, 3)
-    states = FreeStates.from_posterior(linear_posterior(linear.model, data))
+    zeros = np.zeros((*data.valid.shape, linear.model.state_dim))
+    states = FreeStates.from_posterior(linearised_posterior(linear.model, data, zeros, rounds=1))
     transition = _correction(
         linear.model.transition,
         _visited(states.means, data),
@@ -67,45 +67,6 @@ def grow(
     )
     identified = replace(linear, model=cast(grown.model, np.float64), history=grown.history)
     return FitResult(identified, grown.inference, grown.history, grown.result)
-
-
-def linear_posterior(model: GPSSM, data: Padded) -> GaussMarkov:
-    """The exact posterior of the states of every episode under a linear model, as a chain that runs forward.
-
-    With beta_t(x) = p(y_t, y_t+1, ... | x_t = x), an information filter run backwards, the chain is
-    q(x_t | x_t-1) proportional to p(x_t | x_t-1) beta_t(x_t).
-    """
-    transition, emission = model.transition, model.emission
-    assert isinstance(transition, Linear) and isinstance(emission, LinearGaussian)
-    C, offset = np.asarray(val(emission.weight)), np.asarray(val(emission.offset))
-    seen = np.asarray(data.observed) / np.asarray(emission.noise_variance())
-    precision = np.einsum("bto,oi,oj->btij", seen, C, C)
-    shift = np.einsum("bto,oi->bti", seen * (np.asarray(data.y) - offset), C)
-    A, B, c = (
-        np.asarray(m) for m in (transition.mean.state_matrix, transition.mean.control_matrix, transition.mean.offset)
-    )
-    noise_precision = 1.0 / np.asarray(transition.noise_variance())
-    drive = np.asarray(data.u) @ B.T + c
-
-    means, gains, covariances = np.zeros_like(shift), np.zeros_like(precision), np.zeros_like(precision)
-    batch, length, dim = shift.shape
-    pulls = np.zeros_like(shift)
-    for t in reversed(range(length)):
-        # The state before the first one is fixed at zero: x[0] ~ N(0, I).
-        q = np.ones(dim) if t == 0 else noise_precision
-        covariances[:, t] = np.linalg.inv(precision[:, t] + np.diag(q))
-        before = np.zeros((batch, dim)) if t == 0 else drive[:, t - 1]
-        pulls[:, t] = np.einsum("bij,bj->bi", covariances[:, t], q * before + shift[:, t])
-        if t > 0:
-            gains[:, t] = covariances[:, t] * q @ A
-            kept = np.diag(q) - q[:, None] * covariances[:, t] * q
-            precision[:, t - 1] += A.T @ kept @ A
-            shift[:, t - 1] += (q * (pulls[:, t] - before)) @ A
-    for t in range(length):
-        means[:, t] = pulls[:, t] + (0.0 if t == 0 else np.einsum("bij,bj->bi", gains[:, t], means[:, t - 1]))
-    chols = np.linalg.cholesky(covariances)
-    # In centred form the gains act on deviations from the mean.
-    return GaussMarkov(jnp.asarray(means), jnp.asarray(gains), jnp.asarray(chols))
 
 
 def _visited(means: Float[Array, "B T D"], data: Padded) -> Float[np.ndarray, "N Q"]:

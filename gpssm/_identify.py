@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 from gpssm._fit import FitResult, fit, fit_recorded, opened
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
-from gpssm._refine import default_rule, fit_free, refine, refine_recorded
+from gpssm._refine import fit_free, refine, refine_recorded
 from gpssm._result import Result
 from gpssm.data import Episodes, Scaler
 from gpssm.files import Checkpoints
@@ -19,7 +19,7 @@ from gpssm.inference import Collapsed, NaturalGradient, Paths, Variational
 from gpssm.predict import Identified
 from gpssm.recognition import BiRNN
 
-__all__ = ["FitResult", "default_rule", "fit", "fit_free", "identify", "refine"]
+__all__ = ["FitResult", "fit", "fit_free", "identify", "refine"]
 
 LONG = 20_000
 """From this many time steps on, `identify` trains on windows instead of all data at once."""

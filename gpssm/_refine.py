@@ -16,17 +16,8 @@ from gpssm.data import Episodes, Padded, Scaler
 from gpssm.files import Run
 from gpssm.fit import Progress, Recorder, Trained, adam, polish, prepare, train
 from gpssm.fit._problem import Freeze
-from gpssm.inference import (
-    AbstractExpectation,
-    AbstractInducing,
-    Collapsed,
-    Explicit,
-    GaussHermite,
-    Paths,
-    Variational,
-)
+from gpssm.inference import AbstractExpectation, Explicit, Paths, Variational, closed_form, default_rule
 from gpssm.recognition import AbstractRecognition, BiRNN, FreeStates
-from gpssm.transition import SparseGP
 
 
 @double_precision
@@ -88,7 +79,7 @@ def refine_recorded(
 
     def polished_from(start: GPSSM, states: FreeStates, stage: str) -> Trained:
         return polish(
-            *prepare(start, Variational(states, _closed_form(start), rule), data.y.dtype),
+            *prepare(start, Variational(states, closed_form(start.transition), rule), data.y.dtype),
             data,
             iterations=iterations,
             freeze=freeze,
@@ -139,7 +130,7 @@ def fit_free(
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
     states = FreeStates.from_data(episodes, state_dim=model.state_dim, scaler=scaler)
-    free = Variational(states, _closed_form(model), expectation or default_rule(model.state_dim))
+    free = Variational(states, closed_form(model.transition), expectation or default_rule(model.state_dim))
     polished = polish(
         *prepare(model, free, np.float64),
         scaler.apply(episodes).padded(),
@@ -162,17 +153,6 @@ def _higher(first: Trained, second: Trained, progress: Progress | None) -> Train
     if progress is not None:
         progress.say(event)
     return chosen
-
-
-def _closed_form(model: GPSSM) -> AbstractInducing:
-    """q(u) at its optimum, where there is a q(u)."""
-    return Collapsed() if isinstance(model.transition, SparseGP) else Explicit()
-
-
-def default_rule(state_dim: int) -> AbstractExpectation:
-    """Quadrature while it is cheap, mirrored paths beyond."""
-    points = {1: 8, 2: 4, 3: 3}
-    return GaussHermite(points[state_dim]) if state_dim in points else Paths(16, antithetic=True)
 
 
 def _follow(

@@ -75,6 +75,8 @@ def _next_trial(task: Task, trials: Sequence[Trial], key: PRNGKeyArray) -> Trial
         improve_policy(task, start, model.gp, noise_variance, max_iterations=task.max_iterations) for start in starts
     ]
     best = min(found, key=lambda improved: improved.cost)
+    if task.more_iterations:
+        best = improve_policy(task, best.policy, model.gp, noise_variance, max_iterations=task.more_iterations)
     return _run(task, best.policy, best.cost, key)
 
 

@@ -13,7 +13,7 @@ from gpjax.kernels.computations import (
 from gpssm._emission import LinearGaussian
 from gpssm._model import GPSSM
 from gpssm._params import LowerTriangular, Positive
-from gpssm.kernels import ArcCosine0, Manifold
+from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.recognition import GRU, BiRNN, TanhRNN
 from gpssm.recognition._birnn import Head
 from gpssm.transition import KeepState, Linear, LinearMean, SparseGP
@@ -32,6 +32,7 @@ CLASSES: dict[str, type] = {
     "gpssm.TanhRNN": TanhRNN,
     "gpssm.Positive": Positive,
     "gpssm.LowerTriangular": LowerTriangular,
+    "gpssm.kernels.Angles": Angles,
     "gpssm.kernels.ArcCosine0": ArcCosine0,
     "gpssm.kernels.Manifold": Manifold,
     "gpjax.kernels.RBF": gk.RBF,

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 from gpjax.kernels import AbstractKernel, ProductKernel, SumKernel
 
-from gpssm.kernels import Manifold
+from gpssm.kernels import Angles, Manifold
 from gpssm.transition import AbstractTransition, SparseGP
 
 
@@ -20,6 +20,8 @@ def _words(kernel: AbstractKernel) -> str:
         return " * ".join(_words(part) for part in kernel.kernels)
     if isinstance(kernel, Manifold):
         return f"Manifold({_words(kernel.base)})"
+    if isinstance(kernel, Angles):
+        return f"Angles({_words(kernel.base)})"
     return type(kernel).__name__
 
 

@@ -63,9 +63,34 @@ class GaussHermite(AbstractExpectation):
         nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
         grid = np.array(list(product(nodes, repeat=dims)))
         mass = np.array([np.prod(w) for w in product(weights / weights.sum(), repeat=dims)])
-        dtype = posterior.means.dtype
-        chols = small_cholesky(covariances)
-        count = len(mass)
-        noise = jnp.broadcast_to(jnp.asarray(grid, dtype)[:, None, :], (count, *posterior.means.shape))
-        deviations = matvec(jnp.broadcast_to(chols, (count, *chols.shape)), noise)
-        return posterior.means[None] + deviations, jnp.asarray(mass, dtype)
+        return _on_nodes(posterior, covariances, grid, mass)
+
+
+class Cubature(AbstractExpectation):
+    """The spherical rule of degree three: two nodes on each axis of a state's covariance, 2 D in all.
+
+    Deterministic, exact for polynomials up to cubic, and cheap in many dimensions; right for posteriors that are narrow
+    next to the length-scales. Needs no key; the one given is not used.
+    """
+
+    def states(
+        self, posterior: GaussMarkov, covariances: Float[Array, "T D D"], *, key: PRNGKeyArray
+    ) -> tuple[Float[Array, "K T D"], Float[Array, " K"]]:
+        """Nodes of the marginals with equal weights."""
+        dims = posterior.means.shape[-1]
+        axes = dims**0.5 * np.eye(dims)
+        return _on_nodes(posterior, covariances, np.concatenate([axes, -axes]), np.full(2 * dims, 0.5 / dims))
+
+
+def _on_nodes(
+    posterior: GaussMarkov,
+    covariances: Float[Array, "T D D"],
+    nodes: Float[np.ndarray, "K D"],
+    weights: Float[np.ndarray, " K"],
+) -> tuple[Float[Array, "K T D"], Float[Array, " K"]]:
+    """Nodes of a standard normal, moved to the marginals."""
+    dtype, count = posterior.means.dtype, len(weights)
+    chols = small_cholesky(covariances)
+    noise = jnp.broadcast_to(jnp.asarray(nodes, dtype)[:, None, :], (count, *posterior.means.shape))
+    deviations = matvec(jnp.broadcast_to(chols, (count, *chols.shape)), noise)
+    return posterior.means[None] + deviations, jnp.asarray(weights, dtype)

@@ -9,6 +9,7 @@ from gpjax.kernels.stationary import StationaryKernel
 from jaxtyping import Array, Float
 
 from gpssm._params import val
+from gpssm.kernels._angles import Angles
 from gpssm.kernels._manifold import Manifold
 
 _FLOOR = 1e-36
@@ -27,7 +28,7 @@ def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Ar
             return reduce(jnp.add, (cross_covariance(part, x, y) for part in kernel.kernels))
         case ProductKernel():
             return reduce(jnp.multiply, (cross_covariance(part, x, y) for part in kernel.kernels))
-        case Manifold():
+        case Manifold() | Angles():
             return cross_covariance(kernel.base, kernel.features(x), kernel.features(y))
         case RBF() | Matern12() | Matern32() | Matern52():
             return _stationary(kernel, x, y)
@@ -72,7 +73,7 @@ def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N
             return reduce(jnp.add, (diagonal(part, x) for part in kernel.kernels))
         case ProductKernel():
             return reduce(jnp.multiply, (diagonal(part, x) for part in kernel.kernels))
-        case Manifold():
+        case Manifold() | Angles():
             return diagonal(kernel.base, kernel.features(x))
         case StationaryKernel():
             return jnp.broadcast_to(jnp.squeeze(val(kernel.variance)), x.shape[:1])

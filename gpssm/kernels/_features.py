@@ -7,6 +7,7 @@ from gpjax.kernels import RBF, AbstractKernel, Linear, Matern12, Matern32, Mater
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._params import val
+from gpssm.kernels._angles import Angles
 from gpssm.kernels._arccosine import ArcCosine0
 from gpssm.kernels._manifold import Manifold
 
@@ -46,7 +47,7 @@ def draw_prior(
 
 def _is_known(kernel: AbstractKernel) -> bool:
     match kernel:
-        case Manifold():
+        case Manifold() | Angles():
             return type(kernel.base) in _DEGREES_OF_FREEDOM
         case ArcCosine0() | Linear():
             return True
@@ -60,6 +61,8 @@ def _directions(
     match kernel:
         case Manifold():
             return _directions(kernel.base, kernel.biases[-1].shape[0], num_features, dtype, key)
+        case Angles():
+            return _directions(kernel.base, inputs + len(kernel.inputs), num_features, dtype, key)
         case Linear():
             return jnp.zeros((0, inputs), dtype)
         case ArcCosine0():
@@ -79,7 +82,7 @@ def _directions(
 
 def _features(kernel: AbstractKernel, x: Float[Array, " Q"], directions: Float[Array, "F R"]) -> Float[Array, " G"]:
     match kernel:
-        case Manifold():
+        case Manifold() | Angles():
             return _features(kernel.base, kernel.features(x), directions)
         case Linear():
             return jnp.sqrt(val(kernel.variance)) * kernel.slice_input(x)

@@ -1,0 +1,16 @@
+"""What is chosen for those who do not choose."""
+
+from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite
+from gpssm.inference._inducing import AbstractInducing, Collapsed, Explicit
+from gpssm.transition import AbstractTransition, SparseGP
+
+
+def default_rule(state_dim: int) -> AbstractExpectation:
+    """Quadrature while it is cheap, cubature beyond: both deterministic, as L-BFGS needs."""
+    points = {1: 8, 2: 4, 3: 3}
+    return GaussHermite(points[state_dim]) if state_dim in points else Cubature()
+
+
+def closed_form(transition: AbstractTransition) -> AbstractInducing:
+    """q(u) at its optimum, where there is a q(u)."""
+    return Collapsed() if isinstance(transition, SparseGP) else Explicit()
