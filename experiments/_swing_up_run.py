@@ -35,6 +35,7 @@ class Settings:
     inducing: int
     hidden: int
     paper_steps: int
+    best_inducing: int
     best_cycles: int
 
 
@@ -97,7 +98,7 @@ def _fit_and_score(
 
 def _best(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:
     return gpssm_best(
-        study, count, states=case.states, inducing=settings.inducing, cycles=settings.best_cycles, seed=seed
+        study, count, states=case.states, inducing=settings.best_inducing, cycles=settings.best_cycles, seed=seed
     )
 
 

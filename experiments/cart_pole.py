@@ -15,8 +15,8 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
     "hidden": Case(observed=(0, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_cycles=2)
+SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_inducing=200, best_cycles=25)
+QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: position and angle only",

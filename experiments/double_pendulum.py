@@ -15,8 +15,8 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
     "hidden": Case(observed=(2, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=200, hidden=80, paper_steps=1500, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_cycles=2)
+SETTINGS = Settings(inducing=200, hidden=80, paper_steps=1500, best_inducing=200, best_cycles=25)
+QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "double pendulum with two torques, PILCO trials of 30 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: angles only",

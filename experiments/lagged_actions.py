@@ -17,8 +17,8 @@ CASES = {
     "lagged": Case(observed=(0, 3), n_init=3, states=6, lags=4),
 }
 LAGS = {"aligned": 0, "lagged": LAG}
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_cycles=2)
+SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_inducing=200, best_cycles=25)
+QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials, position and angle measured; lagged: the action recorded at t acts at t + 2",
     "training": "the first 15 trials of 16",
