@@ -4,17 +4,18 @@ import time
 from dataclasses import replace
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._emission import LinearGaussian
 from gpssm._fit import FitResult, result_of
 from gpssm._history import History
 from gpssm._linearised import linearised_posterior
 from gpssm._model import GPSSM
-from gpssm._params import Positive
+from gpssm._params import Positive, trainable_mask
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
 from gpssm._result import Result
@@ -91,13 +92,17 @@ def _with_shared_noise(model: GPSSM, outputs: int) -> GPSSM:
     Noises that are not to be learnt stay, and so do those of outputs that are mixtures of states.
     """
     unexplained = model.transition.noise_variance()
-    if isinstance(model.transition.noise, Positive):
+    if _learnt(model.transition.noise):
         model = eqx.tree_at(lambda m: m.transition.noise, model, Positive.of(unexplained / 3.0))
     emission = model.emission
     assert isinstance(emission, LinearGaussian)
-    if outputs <= model.state_dim and isinstance(emission.noise, Positive):
+    if outputs <= model.state_dim and _learnt(emission.noise):
         model = eqx.tree_at(lambda m: m.emission.noise, model, Positive.of(unexplained[:outputs] / 3.0))
     return model
+
+
+def _learnt(noise: PyTree) -> bool:
+    return isinstance(noise, Positive) and all(jax.tree.leaves(trainable_mask(noise)))
 
 
 def _cycles(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpssm._params import cast
-from gpssm.kernels import ArcCosine0, Manifold, cross_covariance, diagonal
+from gpssm.kernels import Angles, ArcCosine0, Manifold, cross_covariance, diagonal
 from tests.reference import kernels as plain
 from tests.reference.compiling import constant, jit
 from tests.reference.kernel_cases import CASES, INPUTS
@@ -193,3 +193,27 @@ def test_a_manifold_maps_points_and_batches_alike():
     batch = kernel.features(jnp.asarray(x))
     assert batch.shape == (2, N, 3)
     np.testing.assert_allclose(batch[1, 3], kernel.features(jnp.asarray(x[1, 3])), rtol=1e-12)
+
+
+def test_angles_a_full_turn_apart_are_the_same_point():
+    kernel = kernels(np.float64)["Angles"]
+    x = np.random.default_rng(3).standard_normal((4, INPUTS))
+    turned = x + np.array([0.0, 2.0 * np.pi / 2.5, 0.0])
+    half = x + np.array([0.0, np.pi / 2.5, 0.0])
+    same = np.asarray(cross_covariance(kernel, x, x))
+    np.testing.assert_allclose(np.asarray(cross_covariance(kernel, turned, x)), same, rtol=1e-12)
+    assert np.abs(np.asarray(cross_covariance(kernel, half, x)) - same).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "radians"),
+    [((), ()), ((0, 0), (1.0, 1.0)), ((-1,), (1.0,)), ((0,), ()), ((0,), (0.0,)), ((0,), (np.nan,))],
+)
+def test_angles_that_make_no_sense_are_refused(inputs, radians):
+    with pytest.raises(ValueError, match=r"inputs=|radians="):
+        Angles(gk.RBF(), inputs=inputs, radians=radians)
+
+
+def test_an_angle_that_the_points_do_not_have_is_named():
+    with pytest.raises(ValueError, match="points have 3 coordinates"):
+        cross_covariance(Angles(gk.RBF(), inputs=(3,), radians=(1.0,)), np.zeros((2, 3)), np.zeros((2, 3)))

@@ -18,7 +18,7 @@ from tests.reference.kernel_cases import CASES, INPUTS
 from tests.reference.montecarlo import assert_covariance
 
 # Together they contain every kernel whose features are known.
-KNOWN = ["Matern52", "Linear + ArcCosine0 + RBF", "sum over columns", "Manifold, 5 layers"]
+KNOWN = ["Matern52", "Linear + ArcCosine0 + RBF", "sum over columns", "Manifold, 5 layers", "Angles"]
 UNKNOWN = ["RationalQuadratic", "RBF * Matern52", "Manifold of a sum"]
 
 draw = partial(draw_prior, inputs=INPUTS, dtype=jnp.dtype(np.float64))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from gpssm.kernels import ArcCosine0, Manifold
+from gpssm.kernels import Angles, ArcCosine0, Manifold
 from tests.reference import kernels as plain
 
 INPUTS = 3
@@ -35,6 +35,12 @@ def _columns():
     )
 
 
+def _angles():
+    scales = (0.7, 1.3, 0.9, 2.0)
+    kernel = Angles(gk.RBF(lengthscale=jnp.array(scales), variance=0.8), inputs=(1,), radians=(2.5,))
+    return kernel, plain.on_angle(1, 2.5, plain.rbf(np.array(scales), 0.8))
+
+
 def _matern(twice_nu: int, kind: type):
     return kind(lengthscale=jnp.array(SCALES), variance=1.3), plain.matern(twice_nu, np.array(SCALES), 1.3)
 
@@ -60,6 +66,7 @@ CASES: dict[str, Callable[[], tuple[gk.AbstractKernel, plain.Kernel]]] = {
     ),
     "RBF * Matern52": lambda: _combined(product_of, plain.multiply, _rbf(), _matern(5, gk.Matern52)),
     "sum over columns": _columns,
+    "Angles": _angles,
     "Manifold, 1 layer": lambda: _manifold(gk.RBF(lengthscale=0.8), plain.rbf(0.8, 1.0), (2,)),
     "Manifold, 5 layers": lambda: _manifold(gk.Matern12(variance=0.6), plain.matern(1, 1.0, 0.6), (3, 2, 3, 2, 3)),
     "Manifold of a sum": lambda: _manifold(

@@ -71,6 +71,16 @@ def on_columns(columns: Sequence[int], kernel: Kernel) -> Kernel:
     return lambda a, b: kernel(a[..., list(columns)], b[..., list(columns)])
 
 
+def on_angle(column: int, radians: float, base: Kernel) -> Kernel:
+    """A kernel of the other inputs and of sine and cosine of one."""
+
+    def features(x: np.ndarray) -> np.ndarray:
+        angle = radians * x[column]
+        return np.array([*np.delete(x, column), np.sin(angle), np.cos(angle)])
+
+    return lambda x, y: base(features(x), features(y))
+
+
 def manifold(base: Kernel, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) -> Kernel:
     """A kernel on the output of a tanh network."""
 

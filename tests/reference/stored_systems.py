@@ -12,7 +12,7 @@ import paramax
 
 import gpssm
 from gpssm._params import Positive, cast
-from gpssm.kernels import ArcCosine0, Manifold
+from gpssm.kernels import Angles, ArcCosine0, Manifold
 from tests.reference.small_system import records
 
 KERNELS: dict[str, Callable[[], gk.AbstractKernel]] = {
@@ -33,6 +33,7 @@ KERNELS: dict[str, Callable[[], gk.AbstractKernel]] = {
     "nested": lambda: (gk.RBF() + gk.Linear()) * gk.Matern52(),
     "ArcCosine0": lambda: ArcCosine0(variance=1.4, weight_variance=0.6, bias_variance=0.3),
     "Manifold": lambda: Manifold(gk.Matern32(), inputs=2, widths=(3, 2), key=jr.key(1)),
+    "Angles": lambda: Angles(gk.RBF(lengthscale=jnp.array([0.5, 1.0, 2.0])), inputs=(0,), radians=(1.5,)),
     "held parameter": lambda: gk.RBF(lengthscale=paramax.non_trainable(gp.PositiveReal(jnp.asarray(0.5)))),
     "bounded parameter": lambda: gk.RBF(lengthscale=gp.SigmoidBounded(0.5, low=0.1, high=3.0)),
 }
