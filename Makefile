@@ -15,7 +15,7 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-all faults lint format types layers docs clean
+.PHONY: help install demo test test-all faults reproduce lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,9 @@ test-all: $(VENV)/.installed-dev ## Run all tests
 
 faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for hundreds of each
 	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
+
+reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
+	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check style and formatting
 	$(BIN)/ruff check .

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -13,44 +14,188 @@ RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 HEADER = """# Results
 
 Made from the files in `results/` by `python -m experiments.tables`; do not edit by hand. Every number is a mean over
-seeds with its range in brackets. Protocol, seeds and versions are in the files.
+seeds, with its range in brackets where there is room. Protocol, seeds and versions are in the files.
 """
 
-
-def load(name: str) -> dict[str, Any] | None:
-    """A results file, if it is there."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
+Row = dict[str, Any]
+Keep = Callable[[Row], bool]
 
 
-def cell(rows: Iterable[dict[str, Any]], **key: Any) -> str:
-    """Mean and range over seeds of one metric."""
-    values = [row["value"] for row in rows if all(row.get(name) == value for name, value in key.items())]
+@dataclass(frozen=True)
+class Column:
+    """Which rows of a file go into a column of a table."""
+
+    title: str
+    metric: str
+    keep: Keep = lambda row: True
+    with_range: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment on the page. The words come from the protocol of its file."""
+
+    name: str
+    title: str
+    told: tuple[str, ...]
+    columns: tuple[Column, ...]
+    figures: dict[str, str] = field(default_factory=dict)
+    """File and caption."""
+
+
+def only(**key: Any) -> Keep:
+    """Rows with these entries."""
+    return lambda row: all(row.get(name) == value for name, value in key.items())
+
+
+def unbalanced(row: Row) -> bool:
+    """Rows of the tests that are not balanced."""
+    return row.get("test") != "last"
+
+
+SWING_UP = (
+    Column("last trial, mean", "tip_error", only(test="last")),
+    *(Column(f"at {h}", "tip_error_at", only(test="last", horizon=h), with_range=False) for h in (5, 10, 15, 20)),
+    Column("not balanced, mean", "tip_error", unbalanced),
+    *(
+        Column(f"at {h}", "tip_error_at", lambda row, h=h: unbalanced(row) and row["horizon"] == h, with_range=False)
+        for h in (5, 10, 15, 20)
+    ),
+    Column("coverage of 95 %", "coverage_95", with_range=False),
+    Column("log density", "log_density", with_range=False),
+)
+FREE_RUN = (
+    Column("RMSE of the free run", "rmse"),
+    Column("coverage of the 95 % band", "coverage_95"),
+    Column("log density", "log_density"),
+    Column("seconds", "seconds", with_range=False),
+)
+
+
+def swing_up(name: str, title: str) -> Section:
+    """A section of one of the swing-up experiments."""
+    figures = {f"{name}_futures": "Sampled futures of the last trial (thin) and the truth (dotted), seed 0"}
+    for case in ("observed", "hidden", "aligned", "lagged"):
+        figures[f"{name}_{case}_states"] = f"Learnt states of the last training trials, {case}, seed 0"
+        figures[f"{name}_{case}_fits"] = f"Free runs of all training trials, {case}, seed 0"
+    return Section(name, title, ("system", "tests", "prediction", "unit", "selection"), SWING_UP, figures)
+
+
+SECTIONS = (
+    Section(
+        "kink",
+        "Kink",
+        ("data", "system", "selection"),
+        (
+            Column("RMSE, visited range", "rmse_visited"),
+            Column("RMSE within 0.5 of the kink", "rmse_kink"),
+            Column("process variance (true 0.01)", "process_variance"),
+            Column("noise variance (true 0.1)", "noise_variance"),
+            Column("bound per step", "elbo_per_step"),
+            Column("seconds", "seconds", with_range=False),
+        ),
+        {
+            "kink_best": "Learnt transition functions, our recipe, seed 0",
+            "kink_best_wide": "The same far from the data: RBF kernels return to the mean function, the others to a "
+            "constant increment",
+            "kink_paper": "Learnt transition functions by the paper's recipe, seed 0",
+            "kink_paper_wide": "The same far from the data",
+        },
+    ),
+    swing_up("cart_pole", "Cart-pole"),
+    swing_up("lagged_actions", "Lagged actions"),
+    swing_up("double_pendulum", "Double pendulum"),
+    Section(
+        "actuator",
+        "Actuator",
+        ("split", "prediction", "selection", "units"),
+        FREE_RUN,
+        {
+            "actuator_best": "Free simulation of the test half with its band, our settings, seed 0",
+            "actuator_paper": "The same with the paper's settings",
+        },
+    ),
+    Section(
+        "real_sets",
+        "Real records",
+        ("split", "prediction", "selection", "units"),
+        FREE_RUN,
+        {
+            f"real_sets_{name}": f"Free simulation of the test half: {name.replace('_', ' ')}"
+            for name in ("actuator", "ballbeam", "drive", "gas_furnace", "dryer", "cascaded_tanks")
+        },
+    ),
+    Section(
+        "smooth_kink",
+        "Smooth kink, public draws",
+        ("data", "model", "score", "selection"),
+        (
+            Column("MSE of the function", "mse"),
+            Column("log density with process noise", "log_density_noisy"),
+            Column("log density of the function", "log_density"),
+            Column("process variance", "process_variance"),
+            Column("seconds", "seconds", with_range=False),
+        ),
+        {"smooth_kink": "Learnt functions, one series at each noise level"},
+    ),
+    Section(
+        "pendulum",
+        "Pendulum with hidden velocity",
+        ("data", "prediction", "selection"),
+        (
+            Column("NRMSE of the free run", "nrmse"),
+            Column("coverage of the 95 % band", "coverage_95"),
+            Column("log density", "log_density"),
+            Column("R2 of the hidden velocity", "velocity_r2"),
+            Column("seconds", "seconds", with_range=False),
+        ),
+        {
+            "pendulum": "Free simulation of held-out episodes, and the hidden velocity read off the latent states, seed 0"
+        },
+    ),
+    Section(
+        "step",
+        "Time per gradient step",
+        ("timing",),
+        (
+            Column("compile, s", "compile_s"),
+            Column("gradient step, ms", "step_ms"),
+            Column("recognition", "recognition_ms"),
+            Column("chain", "chain_ms"),
+            Column("GP", "gp_ms"),
+            Column("Cholesky within it", "cholesky_ms"),
+        ),
+    ),
+)
+
+
+def cell(rows: Iterable[Row], column: Column) -> str:
+    """Mean and range of a column's numbers."""
+    values = [row["value"] for row in rows if row["metric"] == column.metric and column.keep(row)]
     if not values:
         return ""
-    if len(values) == 1:
-        return f"{values[0]:.3g}"
-    return f"{mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+    middle = f"{mean(values):.3g}" if len(values) == 1 else f"{mean(values):.3f}"
+    varied = column.with_range and len(values) > 1 and min(values) < max(values)
+    return middle + (f" ({min(values):.3f} to {max(values):.3f})" if varied else "")
 
 
-def table(rows: list[dict[str, Any]], cases: Iterable[tuple[str, str]], metrics: dict[str, str]) -> str:
-    """A table with a line for each case and method."""
-    lines = ["| case | method | " + " | ".join(metrics.values()) + " |", "|---" * (len(metrics) + 2) + "|"]
-    for case, method in cases:
-        cells = [cell(rows, case=case, method=method, metric=metric) for metric in metrics]
-        if any(cells):
-            lines.append(f"| {case} | {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def table(rows: list[Row], columns: tuple[Column, ...]) -> str:
+    """A table with a line for each case and method, in the order of cases; columns without numbers are left out."""
+    keys = sorted(dict.fromkeys((row["case"], row["method"]) for row in rows), key=lambda key: _first(rows, key[0]))
+    groups = {key: [row for row in rows if (row["case"], row["method"]) == key] for key in keys}
+    lines = [[*key, *(cell(group, column) for column in columns)] for key, group in groups.items()]
+    kept = [0, 1, *(i + 2 for i in range(len(columns)) if any(line[i + 2] for line in lines))]
+    header = ["case", "method", *(column.title for column in columns)]
+    shown = [[line[i] for i in kept] for line in (header, *lines)]
+    return "\n".join(_line(line) for line in (shown[0], ["---"] * len(kept), *shown[1:]))
 
 
-def combinations(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Cases and methods in the order in which they were run."""
-    return list(dict.fromkeys((row["case"], row["method"]) for row in rows))
+def _first(rows: list[Row], case: str) -> int:
+    return next(i for i, row in enumerate(rows) if row["case"] == case)
 
 
-def about(protocol: dict[str, Any], what: str) -> str:
-    """Data, one more entry of the protocol, and how settings were chosen."""
-    return f"{protocol['data']}; {protocol[what]}. Chosen how: {protocol['selection']}."
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def figure(name: str, caption: str) -> str:
@@ -60,87 +205,27 @@ def figure(name: str, caption: str) -> str:
         return ""
     (DOCS / "assets").mkdir(exist_ok=True)
     shutil.copyfile(source, DOCS / "assets" / source.name)
-    return f"![{caption}](assets/{source.name})\n\n*{caption}*\n"
+    return f"![{caption}](assets/{source.name})\n\n*{caption}*"
 
 
-def kink() -> str:
-    """The kink experiment."""
-    stored = load("kink")
-    if stored is None:
+def written(section: Section) -> str:
+    """A section, if its file is there."""
+    path = RESULTS / f"{section.name}.json"
+    if not path.exists():
         return ""
-    metrics = {
-        "rmse_visited": "RMSE, visited range",
-        "rmse_kink": "RMSE within 0.5 of the kink",
-        "process_variance": "process variance (true 0.01)",
-        "noise_variance": "noise variance (true 0.1)",
-        "elbo_per_step": "bound per step",
-        "seconds": "seconds",
-    }
-    parts = [
-        "## Kink",
-        about(stored["protocol"], "system"),
-        table(stored["rows"], combinations(stored["rows"]), metrics),
-        figure("kink_best", "Learnt transition functions, our recipe, seed 0"),
-        figure(
-            "kink_best_wide",
-            "The same far from the data: RBF kernels return to the mean function, the others to a constant increment",
-        ),
-        figure("kink_paper", "Learnt transition functions by the paper's recipe, seed 0"),
-        figure("kink_paper_wide", "The same far from the data"),
-    ]
+    stored = json.loads(path.read_text())
+    protocol = stored["protocol"]
+    told = [f"- {word}: {protocol[word]}" for word in section.told if word in protocol]
+    chosen = [f"- chosen, {what}" for what in (f"{k}: {v}" for k, v in stored.get("choices", {}).items())]
+    command = f"- made by `{stored['command']}` on {stored['machine']['cores']} cores"
+    parts = [f"## {section.title}", "\n".join([*told, *chosen, command]), table(stored["rows"], section.columns)]
+    parts += [figure(name, caption) for name, caption in section.figures.items()]
     return "\n\n".join(part for part in parts if part)
-
-
-def pendulum() -> str:
-    """The hidden-state check."""
-    stored = load("pendulum")
-    if stored is None:
-        return ""
-    metrics = {
-        "nrmse": "NRMSE of the free run",
-        "coverage_95": "coverage of the 95 % band",
-        "log_density": "log density",
-        "velocity_r2": "R2 of the hidden velocity",
-        "seconds": "seconds",
-    }
-    parts = [
-        "## Pendulum with hidden velocity",
-        about(stored["protocol"], "prediction"),
-        table(stored["rows"], combinations(stored["rows"]), metrics),
-        figure(
-            "pendulum",
-            "Free simulation of held-out episodes, and the hidden velocity read off the latent states, seed 0",
-        ),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def step() -> str:
-    """The step benchmark."""
-    stored = load("step")
-    if stored is None:
-        return ""
-    metrics = {
-        "compile_s": "compile, s",
-        "step_ms": "gradient step, ms",
-        "recognition_ms": "recognition",
-        "chain_ms": "chain",
-        "gp_ms": "GP",
-        "cholesky_ms": "Cholesky within it",
-    }
-    machine = stored["machine"]
-    parts = [
-        "## Time per gradient step",
-        f"{machine['cores']} cores, {machine['processor']}; {stored['protocol']['timing']}. "
-        "Parts are timed alone, with their gradients.",
-        table(stored["rows"], combinations(stored["rows"]), metrics),
-    ]
-    return "\n\n".join(parts)
 
 
 def main() -> None:
     """Write the page."""
-    page = "\n\n".join(part for part in (HEADER.strip(), kink(), pendulum(), step()) if part)
+    page = "\n\n".join(part for part in (HEADER.strip(), *(written(section) for section in SECTIONS)) if part)
     (DOCS / "results.md").write_text(page.rstrip() + "\n")
     print(f"wrote {(DOCS / 'results.md').relative_to(ROOT)}")
 
