@@ -8,6 +8,7 @@ import numpy as np
 import optax
 from jaxtyping import DTypeLike, PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
@@ -50,6 +51,7 @@ def fit(
     throw: bool = False,
     dtype: DTypeLike = np.float64,
     checkpoints: Checkpoints | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Train a model on episodes by stochastic gradients (Adam unless told otherwise).
@@ -57,7 +59,8 @@ def fit(
     Data are scaled here with the statistics of the training episodes, as in `GPSSM.from_data`. `freeze` names what to
     hold. `held_out` episodes are watched and shown but never trained on. With `checkpoints` a broken fit goes on where
     it was when the same call is made again. An optimiser or a `freeze` of your own is a function, which cannot be
-    compared: give the same one.
+    compared: give the same one. `devices` share the episodes of a step among them, also over several processes (see
+    `gpssm.distributed`).
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
     settings = {
@@ -85,6 +88,7 @@ def fit(
             held_out=held_out,
             progress=progress,
             throw=throw,
+            devices=devices,
             key=key,
         )
 

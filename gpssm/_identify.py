@@ -7,6 +7,7 @@ import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._fit import FitResult, fit, fit_recorded, opened
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
@@ -39,6 +40,7 @@ def identify(
     held_out: Episodes | None = None,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray | None = None,
 ) -> Identified:
     """Learn a system from episodes and choose sensible everything.
@@ -50,7 +52,8 @@ def identify(
 
     With `checkpoints` a fit that was broken off, in whatever way, goes on when the same call is made again, and ends
     with the same bits. Steps of Adam go on from the last checkpoint; the polish by L-BFGS is deterministic and starts
-    again at its beginning.
+    again at its beginning. `devices` share the episodes among them, also over several processes (see
+    `gpssm.distributed`).
     """
     progress = Console() if progress is None else progress
     key = jr.key(0) if key is None else key
@@ -79,6 +82,7 @@ def identify(
             batches=Windows(length=min(200, episodes.max_length), size=8) if long else None,
             held_out=held_out,
             progress=progress,
+            devices=devices,
             key=fit_key,
         )
         if long or iterations == 0 or fitted.result is Result.interrupted:
@@ -91,6 +95,7 @@ def identify(
             progress=progress,
             run=run,
             untrained=model,
+            devices=devices,
             key=refine_key,
         )
     return refined.identified

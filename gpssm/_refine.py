@@ -7,6 +7,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._fit import FitResult, identified_of, recorder_of, result_of
 from gpssm._model import GPSSM
 from gpssm._posterior import GaussMarkov
@@ -39,6 +40,7 @@ def refine(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network
@@ -56,6 +58,7 @@ def refine(
         freeze=freeze,
         progress=progress,
         run=None,
+        devices=devices,
         key=key,
     )
 
@@ -71,6 +74,7 @@ def refine_recorded(
     progress: Progress | None,
     run: Run | None,
     untrained: GPSSM | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """`refine` as the later stages of a run that may have checkpoints.
@@ -94,6 +98,7 @@ def refine_recorded(
             freeze=freeze,
             progress=progress,
             recorder=recorder_of(run, stage),
+            devices=devices,
             key=polish_key,
         )
 
@@ -111,6 +116,7 @@ def refine_recorded(
             steps=network_steps,
             progress=progress,
             recorder=recorder_of(run, "4-network"),
+            devices=devices,
             key=follow_key,
         )
         network = followed.inference.recognition
@@ -131,6 +137,7 @@ def fit_free(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Fit without a network: free states that start at a guess from the data, q(u) collapsed, everything by L-BFGS.
@@ -146,6 +153,7 @@ def fit_free(
         iterations=iterations,
         freeze=freeze,
         progress=progress,
+        devices=devices,
         key=key,
     )
     return result_of(polished, episodes, scaler)
@@ -183,6 +191,7 @@ def _follow(
     steps: int,
     progress: Progress | None,
     recorder: Recorder | None,
+    devices: Devices | None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Train the network alone, so that it reads states as the polished model means them."""
@@ -195,6 +204,7 @@ def _follow(
         progress=progress,
         stage="network",
         recorder=recorder,
+        devices=devices,
         key=key,
     )
 

@@ -10,6 +10,7 @@ import jax.random as jr
 import optax
 from jaxtyping import DTypeLike, PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
@@ -54,12 +55,13 @@ def train(
     stage: str = "Adam",
     throw: bool = False,
     recorder: Recorder | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximise the bound by Adam (or any optax optimiser) on padded, standardised episodes.
 
     Ctrl-C ends training with the last good state. NaN parameters are never returned. A `recorder` writes checkpoints,
-    from which the same call goes on.
+    from which the same call goes on. `devices` share the episodes among them.
     """
     progress = Silent() if progress is None else progress
     optimiser = adam(steps) if optimiser is None else optimiser
@@ -88,6 +90,7 @@ def train(
         batches=batches,
         freeze=freeze,
         resume=last,
+        devices=devices,
         key=loop_key,
     )
     try:

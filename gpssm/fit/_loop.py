@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
@@ -63,17 +64,20 @@ def drive(
     freeze: Freeze | None = None,
     every: int = 50,
     resume: Snapshot | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> Iterator[Snapshot]:
     """Train, handing back control after every `every` steps. Stop by not asking for more.
 
     A run of steps that ends in NaN or infinity is undone and tried again with half the learning rate. `resume` goes on
     from a snapshot of the same training; as keys depend on the step alone, the bits are those of an unbroken one.
+    `devices` share the episodes of each step among them.
     """
     batches = FullBatch() if batches is None else batches
     _check(inference, batches)
     with jax.enable_x64(True):
         problem, state = start((model, inference), data, optimiser, freeze)
+        held = data if devices is None else devices.spread(data) if batches.is_full() else devices.copy(data)
     step, rollbacks = 0, 0
     if resume is not None:
         step, rollbacks, state = resume.step, resume.rollbacks, resume.state
@@ -81,7 +85,7 @@ def drive(
         with jax.enable_x64(True):
             run = min(every, steps - step)
             keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
-            after, trace, finite = run_steps(problem, optimiser, batches, data, state, keys)
+            after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices)
             event = None
             if bool(finite):
                 state, step = after, step + run
