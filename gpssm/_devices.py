@@ -48,6 +48,16 @@ class Devices:
             )
         return cls(tuple(there[:number]))
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that speaks and writes for all: process 0, or the only one."""
+        return jax.process_index() == 0
+
+    @property
+    def num_processes(self) -> int:
+        """Over how many processes the devices are spread."""
+        return len({device.process_index for device in self.devices})
+
     @cached_property
     def mesh(self) -> Mesh:
         """The devices in a row."""
@@ -95,6 +105,4 @@ def shared_out(devices: Devices | None, function: Any, specs: Sequence[Partition
     """
     if devices is None:
         return function
-    return jax.shard_map(
-        function, mesh=devices.mesh, in_specs=tuple(specs), out_specs=PartitionSpec(), check_vma=False
-    )
+    return jax.shard_map(function, mesh=devices.mesh, in_specs=tuple(specs), out_specs=PartitionSpec(), check_vma=False)

@@ -15,7 +15,7 @@ from gpssm._refine import default_rule, fit_free, refine, refine_recorded
 from gpssm._result import Result
 from gpssm.data import Episodes, Scaler
 from gpssm.files import Checkpoints
-from gpssm.fit import Console, Progress, Windows
+from gpssm.fit import Console, Progress, Silent, Windows
 from gpssm.inference import Collapsed, NaturalGradient, Paths, Variational
 from gpssm.predict import Identified
 from gpssm.recognition import BiRNN
@@ -55,7 +55,8 @@ def identify(
     again at its beginning. `devices` share the episodes among them, also over several processes (see
     `gpssm.distributed`).
     """
-    progress = Console() if progress is None else progress
+    speaks = devices is None or devices.is_first
+    progress = Silent() if not speaks else Console() if progress is None else progress
     key = jr.key(0) if key is None else key
     model_key, network_key, fit_key, refine_key = jr.split(key, 4)
     model = GPSSM.from_data(episodes, state_dim=states, kernel=kernel, num_inducing=num_inducing, key=model_key)
@@ -70,7 +71,7 @@ def identify(
         "iterations": iterations,
         "network_steps": network_steps,
     }
-    with opened(checkpoints, episodes, held_out, key, settings, (model, inference)) as run:
+    with opened(checkpoints, episodes, held_out, key, settings, (model, inference), devices) as run:
         fitted = fit_recorded(
             model,
             inference,

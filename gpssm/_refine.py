@@ -14,7 +14,7 @@ from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
 from gpssm._result import Result
 from gpssm.data import Episodes, Padded, Scaler
-from gpssm.files import Run
+from gpssm.files import AnyRun
 from gpssm.fit import Progress, Recorder, Trained, adam, polish, prepare, train
 from gpssm.fit._problem import Freeze
 from gpssm.inference import (
@@ -72,7 +72,7 @@ def refine_recorded(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None,
-    run: Run | None,
+    run: AnyRun | None,
     untrained: GPSSM | None = None,
     devices: Devices | None = None,
     key: PRNGKeyArray,

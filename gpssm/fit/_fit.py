@@ -15,6 +15,7 @@ from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
 from gpssm._precision import double_precision
+from gpssm._processes import PeerLostError
 from gpssm._result import FitError, Result
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches
@@ -63,7 +64,7 @@ def train(
     Ctrl-C ends training with the last good state. NaN parameters are never returned. A `recorder` writes checkpoints,
     from which the same call goes on. `devices` share the episodes among them.
     """
-    progress = Silent() if progress is None else progress
+    progress = Silent() if progress is None or (devices is not None and not devices.is_first) else progress
     optimiser = adam(steps) if optimiser is None else optimiser
     if held_out is not None and isinstance(inference.recognition, FreeStates):
         raise ValueError("free states know the training episodes only: use a BiRNN to watch held-out ones")
@@ -121,6 +122,11 @@ def train(
         if recorder is not None and last is not None:
             history.seconds = time.monotonic() - began
             recorder.write(last, history, progress)
+    except PeerLostError:
+        if recorder is not None and last is not None:
+            history.seconds = time.monotonic() - began
+            recorder.write(last, history, progress)
+        raise
     tree, finished = finish(tree, data, key=finish_key)
     result = result if finished else Result.diverged
     history.events.append(f"{stage}: {result.value}")

@@ -16,6 +16,7 @@ from gpssm._devices import Devices
 from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
+from gpssm._processes import watching_peers
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches, FullBatch, Windows
 from gpssm.fit._problem import Freeze, Problem, Tree
@@ -82,7 +83,7 @@ def drive(
     if resume is not None:
         step, rollbacks, state = resume.step, resume.rollbacks, resume.state
     while step < steps and rollbacks <= MAX_ROLLBACKS:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), watching_peers():
             run = min(every, steps - step)
             keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
             after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices)

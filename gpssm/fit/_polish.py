@@ -18,6 +18,7 @@ from gpssm._devices import Devices, here, share_of, shared_out
 from gpssm._history import History, Trace
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
+from gpssm._processes import watching_peers
 from gpssm._result import Result
 from gpssm._share import EPISODES
 from gpssm.data import Padded
@@ -53,7 +54,7 @@ def polish(
     """
     if isinstance(inference.inducing, NaturalGradient):
         raise ValueError("L-BFGS takes no natural-gradient steps: use Collapsed() or Explicit() to polish")
-    progress = Silent() if progress is None else progress
+    progress = Silent() if progress is None or (devices is not None and not devices.is_first) else progress
     before = None if recorder is None else recorder.finished((model, inference))
     if before is not None:
         return Trained(*before[0], *before[1:])
@@ -67,8 +68,9 @@ def polish(
 
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
         at = unravel(jnp.asarray(flat, start.dtype))
-        loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
-        return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
+        with watching_peers():
+            loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
+            return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
 
     objective = _Objective(evaluate)
 
