@@ -75,7 +75,7 @@ def drive(
     `devices` share the episodes of each step among them.
     """
     batches = FullBatch() if batches is None else batches
-    _check(inference, batches)
+    check_batches(inference, batches)
     with jax.enable_x64(True):
         problem, state = start((model, inference), data, optimiser, freeze)
         held = data if devices is None else devices.spread(data) if batches.is_full() else devices.copy(data)
@@ -101,7 +101,8 @@ def drive(
         yield Snapshot(step, state, trace, event, rollbacks)
 
 
-def _check(inference: Variational, batches: AbstractBatches) -> None:
+def check_batches(inference: Variational, batches: AbstractBatches) -> None:
+    """Refuse batches that the inference cannot use."""
     if isinstance(inference.inducing, Collapsed) and not batches.is_full():
         raise ValueError("a collapsed q(u) needs full batches: use NaturalGradient() or Explicit() with minibatches")
     if isinstance(inference.recognition, FreeStates) and isinstance(batches, Windows):
