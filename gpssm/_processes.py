@@ -104,6 +104,15 @@ def watching_peers() -> Iterator[None]:
         ) from error
 
 
+def require_same(digest: str) -> None:
+    """Refuse to go on where this process was given something else than the first: sums would mean nothing."""
+    if told_by_first(digest.encode()) != digest.encode():
+        raise ValueError(
+            f"process {jax.process_index()} was given another start, other data, settings or key than process 0: all "
+            "processes of a fit must be given the same"
+        )
+
+
 def told_by_first(message: bytes) -> bytes:
     """What process 0 says, in all processes. What the others give does not matter."""
     if jax.process_count() == 1:

@@ -93,7 +93,9 @@ def _hear() -> Found | None:
 
 def _pack(content: dict[str, Any], tensors: Tensors) -> bytes:
     words = np.frombuffer(json.dumps(content).encode(), np.uint8)
-    return save({"words": words, **{f"tensor {name}": np.ascontiguousarray(a) for name, a in tensors.items()}})
+    # Making an array contiguous would give a scalar an axis.
+    arrays = {f"tensor {name}": np.ascontiguousarray(a).reshape(np.shape(a)) for name, a in tensors.items()}
+    return save({"words": words, **arrays})
 
 
 def _unpack(message: bytes) -> Found:

@@ -15,9 +15,10 @@ from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
 from gpssm._precision import double_precision
-from gpssm._processes import PeerLostError
+from gpssm._processes import PeerLostError, require_same
 from gpssm._result import FitError, Result
 from gpssm.data import Padded
+from gpssm.files._identity import digest_tree
 from gpssm.fit._batches import AbstractBatches
 from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.fit._optimiser import adam
@@ -68,6 +69,8 @@ def train(
     optimiser = adam(steps) if optimiser is None else optimiser
     if held_out is not None and isinstance(inference.recognition, FreeStates):
         raise ValueError("free states know the training episodes only: use a BiRNN to watch held-out ones")
+    if devices is not None and devices.num_processes > 1:
+        require_same(digest_tree((steps, model, inference, data, jr.key_data(key))))
     before = None if recorder is None else recorder.finished((model, inference))
     if before is not None:
         return _ended(Trained(*before[0], *before[1:]), throw)

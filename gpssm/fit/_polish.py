@@ -18,10 +18,11 @@ from gpssm._devices import Devices, here, share_of, shared_out
 from gpssm._history import History, Trace
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
-from gpssm._processes import watching_peers
+from gpssm._processes import require_same, watching_peers
 from gpssm._result import Result
 from gpssm._share import EPISODES
 from gpssm.data import Padded
+from gpssm.files._identity import digest_tree
 from gpssm.fit._fit import Trained
 from gpssm.fit._problem import Freeze, Problem, finish
 from gpssm.fit._progress import Progress, Silent, Status
@@ -55,6 +56,8 @@ def polish(
     if isinstance(inference.inducing, NaturalGradient):
         raise ValueError("L-BFGS takes no natural-gradient steps: use Collapsed() or Explicit() to polish")
     progress = Silent() if progress is None or (devices is not None and not devices.is_first) else progress
+    if devices is not None and devices.num_processes > 1:
+        require_same(digest_tree((iterations, model, inference, data, jr.key_data(key))))
     before = None if recorder is None else recorder.finished((model, inference))
     if before is not None:
         return Trained(*before[0], *before[1:])
