@@ -80,8 +80,8 @@ def _as_they_come(futures: dict[Future[R], int]) -> Iterator[tuple[int, R]]:
 @contextmanager
 def _environment(threads: int) -> Iterator[None]:
     """Variables for processes that start meanwhile; libraries read them once, when they are imported."""
-    number = str(threads)
-    wanted = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"), number)
+    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
+    wanted: dict[str, str] = {name: str(threads) for name in limits}
     if threads == 1:
         wanted["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
     before = {name: os.environ.get(name) for name in wanted}

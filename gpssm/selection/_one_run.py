@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final, runtime_checkable
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray, UInt32
@@ -52,7 +53,7 @@ class Task:
     @property
     def key(self) -> PRNGKeyArray:
         """The key, which cannot be sent as it is."""
-        return jr.wrap_key_data(self.key_numbers, impl=self.key_kind)
+        return jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind)
 
 
 def numbers_of(key: PRNGKeyArray) -> tuple[UInt32[np.ndarray, " K"], str]:
