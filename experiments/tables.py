@@ -149,9 +149,7 @@ SECTIONS = (
             Column("R2 of the hidden velocity", "velocity_r2"),
             Column("seconds", "seconds", with_range=False),
         ),
-        {
-            "pendulum": "Free simulation of held-out episodes, and the hidden velocity read off the latent states, seed 0"
-        },
+        {"pendulum": "Free simulation of held-out episodes, and the hidden velocity read off the states, seed 0"},
     ),
     Section(
         "step",

@@ -6,14 +6,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpssm import baselines, kernels, metrics, plots, readers, report, selection
+    from gpssm import baselines, kernels, metrics, plots, pools, readers, report, selection
     from gpssm._alternate import fit_alternating
+    from gpssm._devices import Devices
     from gpssm._emission import AbstractEmission, LinearGaussian
     from gpssm._grow import grow
     from gpssm._history import History
     from gpssm._identify import FitResult, fit, fit_free, identify, refine
     from gpssm._model import GPSSM
     from gpssm._posterior import AbstractStatePosterior, GaussMarkov
+    from gpssm._processes import PeerLostError, distributed
+    from gpssm._restarts import FitMany, fit_many
     from gpssm._result import FitError, Result
     from gpssm.data import DataError, Episode, Episodes, Padded, Scaler
     from gpssm.files import Checkpoints, FileError, ResumeError, StorageError, describe, load, save
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
         read_parquet,
     )
     from gpssm.recognition import GRU, AbstractRecognition, BiRNN, FreeStates, TanhRNN
-    from gpssm.selection import Selection, select
+    from gpssm.selection import Selection, Sweep, select, sweep
     from gpssm.transition import AbstractMean, AbstractTransition, KeepState, Linear, LinearMean, SparseGP
 
 __version__ = "0.1.0"
@@ -52,14 +55,17 @@ __version__ = "0.1.0"
 # Importing JAX takes a second or more. Nothing is imported before it is asked for, so that the command line answers at
 # once and data are checked without JAX. Type checkers read the imports above; this table says the same at run time.
 _PUBLIC = {
-    "gpssm": ("baselines", "kernels", "metrics", "plots", "readers", "report", "selection"),
+    "gpssm": ("baselines", "kernels", "metrics", "plots", "pools", "readers", "report", "selection"),
     "gpssm._alternate": ("fit_alternating",),
+    "gpssm._devices": ("Devices",),
     "gpssm._emission": ("AbstractEmission", "LinearGaussian"),
     "gpssm._grow": ("grow",),
     "gpssm._history": ("History",),
     "gpssm._identify": ("FitResult", "fit", "fit_free", "identify", "refine"),
     "gpssm._model": ("GPSSM",),
     "gpssm._posterior": ("AbstractStatePosterior", "GaussMarkov"),
+    "gpssm._processes": ("PeerLostError", "distributed"),
+    "gpssm._restarts": ("FitMany", "fit_many"),
     "gpssm._result": ("FitError", "Result"),
     "gpssm.data": ("DataError", "Episode", "Episodes", "Padded", "Scaler"),
     "gpssm.files": ("Checkpoints", "FileError", "ResumeError", "StorageError", "describe", "load", "save"),
@@ -111,7 +117,7 @@ _PUBLIC = {
         "read_parquet",
     ),
     "gpssm.recognition": ("GRU", "AbstractRecognition", "BiRNN", "FreeStates", "TanhRNN"),
-    "gpssm.selection": ("Selection", "select"),
+    "gpssm.selection": ("Selection", "Sweep", "select", "sweep"),
     "gpssm.transition": ("AbstractMean", "AbstractTransition", "KeepState", "Linear", "LinearMean", "SparseGP"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -162,12 +168,14 @@ __all__ = [
     "Console",
     "Cubature",
     "DataError",
+    "Devices",
     "Episode",
     "Episodes",
     "Explicit",
     "FileError",
     "Filtered",
     "FitError",
+    "FitMany",
     "FitResult",
     "FreeStates",
     "FullBatch",
@@ -188,6 +196,7 @@ __all__ = [
     "ParticleFilter",
     "Paths",
     "Pathwise",
+    "PeerLostError",
     "Plateau",
     "Rates",
     "Recognised",
@@ -200,16 +209,19 @@ __all__ = [
     "SparseGP",
     "States",
     "StorageError",
+    "Sweep",
     "TanhRNN",
     "Variational",
     "Windows",
     "adam",
     "baselines",
     "describe",
+    "distributed",
     "drive",
     "fit",
     "fit_alternating",
     "fit_free",
+    "fit_many",
     "from_benchmark",
     "from_dataframe",
     "from_pairs",
@@ -221,6 +233,7 @@ __all__ = [
     "metrics",
     "plots",
     "polish",
+    "pools",
     "read_csv",
     "read_mat",
     "read_npz",
@@ -231,5 +244,6 @@ __all__ = [
     "save",
     "select",
     "selection",
+    "sweep",
     "train",
 ]

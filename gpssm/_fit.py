@@ -1,6 +1,7 @@
 """`fit`: train a model and an inference that the caller has put together."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +9,16 @@ import numpy as np
 import optax
 from jaxtyping import DTypeLike, PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
 from gpssm._precision import double_precision
 from gpssm._result import Result
 from gpssm.data import Episodes, Scaler
-from gpssm.files import Checkpoints, Run
+from gpssm.files import AnyRun, Checkpoints
 from gpssm.files._identity import describe_fit, digest_tree
+from gpssm.files._shared_run import Follower, Leader
 from gpssm.fit import AbstractBatches, Plateau, Progress, Recorder, Trained, prepare, train
 from gpssm.fit._problem import Freeze
 from gpssm.inference import Variational
@@ -50,6 +53,7 @@ def fit(
     throw: bool = False,
     dtype: DTypeLike = np.float64,
     checkpoints: Checkpoints | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Train a model on episodes by stochastic gradients (Adam unless told otherwise).
@@ -57,7 +61,8 @@ def fit(
     Data are scaled here with the statistics of the training episodes, as in `GPSSM.from_data`. `freeze` names what to
     hold. `held_out` episodes are watched and shown but never trained on. With `checkpoints` a broken fit goes on where
     it was when the same call is made again. An optimiser or a `freeze` of your own is a function, which cannot be
-    compared: give the same one.
+    compared: give the same one. `devices` share the episodes of a step among them, also over several processes (see
+    `gpssm.distributed`).
     """
     scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
     settings = {
@@ -69,7 +74,7 @@ def fit(
         "dtype": np.dtype(dtype),
         "scaler": scaler.to_dict(),
     }
-    with opened(checkpoints, episodes, held_out, key, settings, (model, inference)) as run:
+    with opened(checkpoints, episodes, held_out, key, settings, (model, inference), devices) as run:
         return fit_recorded(
             model,
             inference,
@@ -85,6 +90,7 @@ def fit(
             held_out=held_out,
             progress=progress,
             throw=throw,
+            devices=devices,
             key=key,
         )
 
@@ -96,7 +102,7 @@ def fit_recorded(
     *,
     scaler: Scaler,
     dtype: DTypeLike,
-    run: Run | None,
+    run: AnyRun | None,
     held_out: Episodes | None,
     **options: Any,
 ) -> FitResult:
@@ -111,6 +117,7 @@ def fit_recorded(
     return result_of(trained, episodes, scaler)
 
 
+@contextmanager
 def opened(
     checkpoints: Checkpoints | None,
     episodes: Episodes,
@@ -118,15 +125,21 @@ def opened(
     key: PRNGKeyArray,
     settings: dict[str, Any],
     start: tuple[GPSSM, Variational],
-) -> AbstractContextManager[Run | None]:
-    """The folder of checkpoints, if there is to be one."""
+    devices: Devices | None = None,
+) -> Iterator[AnyRun | None]:
+    """The folder of checkpoints, if there is to be one. Of several processes the first holds it."""
     if checkpoints is None:
-        return nullcontext()
-    settings |= {"model at the start (with its kernel)": digest_tree(start[0]), "inference": digest_tree(start[1])}
-    return checkpoints.open(describe_fit(episodes=episodes, held_out=held_out, key=key, settings=settings))
+        yield None
+    elif devices is not None and not devices.is_first:
+        yield Follower(checkpoints)
+    else:
+        settings |= {"model at the start (with its kernel)": digest_tree(start[0]), "inference": digest_tree(start[1])}
+        identity = describe_fit(episodes=episodes, held_out=held_out, key=key, settings=settings)
+        with checkpoints.open(identity) as run:
+            yield run if devices is None or devices.num_processes == 1 else Leader(run)
 
 
-def recorder_of(run: Run | None, stage: str) -> Recorder | None:
+def recorder_of(run: AnyRun | None, stage: str) -> Recorder | None:
     """What records a stage, if the run is recorded."""
     return None if run is None else Recorder(run, stage)
 

@@ -7,6 +7,7 @@ import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._fit import FitResult, fit, fit_recorded, opened
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
@@ -14,7 +15,7 @@ from gpssm._refine import fit_free, refine, refine_recorded
 from gpssm._result import Result
 from gpssm.data import Episodes, Scaler
 from gpssm.files import Checkpoints
-from gpssm.fit import Console, Progress, Windows
+from gpssm.fit import Console, Progress, Silent, Windows
 from gpssm.inference import Collapsed, NaturalGradient, Paths, Variational
 from gpssm.predict import Identified
 from gpssm.recognition import BiRNN
@@ -39,6 +40,7 @@ def identify(
     held_out: Episodes | None = None,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray | None = None,
 ) -> Identified:
     """Learn a system from episodes and choose sensible everything.
@@ -50,9 +52,11 @@ def identify(
 
     With `checkpoints` a fit that was broken off, in whatever way, goes on when the same call is made again, and ends
     with the same bits. Steps of Adam go on from the last checkpoint; the polish by L-BFGS is deterministic and starts
-    again at its beginning.
+    again at its beginning. `devices` share the episodes among them, also over several processes (see
+    `gpssm.distributed`).
     """
-    progress = Console() if progress is None else progress
+    speaks = devices is None or devices.is_first
+    progress = Silent() if not speaks else Console() if progress is None else progress
     key = jr.key(0) if key is None else key
     model_key, network_key, fit_key, refine_key = jr.split(key, 4)
     model = GPSSM.from_data(episodes, state_dim=states, kernel=kernel, num_inducing=num_inducing, key=model_key)
@@ -67,7 +71,7 @@ def identify(
         "iterations": iterations,
         "network_steps": network_steps,
     }
-    with opened(checkpoints, episodes, held_out, key, settings, (model, inference)) as run:
+    with opened(checkpoints, episodes, held_out, key, settings, (model, inference), devices) as run:
         fitted = fit_recorded(
             model,
             inference,
@@ -79,6 +83,7 @@ def identify(
             batches=Windows(length=min(200, episodes.max_length), size=8) if long else None,
             held_out=held_out,
             progress=progress,
+            devices=devices,
             key=fit_key,
         )
         if long or iterations == 0 or fitted.result is Result.interrupted:
@@ -91,6 +96,7 @@ def identify(
             progress=progress,
             run=run,
             untrained=model,
+            devices=devices,
             key=refine_key,
         )
     return refined.identified

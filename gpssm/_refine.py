@@ -7,13 +7,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._fit import FitResult, identified_of, recorder_of, result_of
 from gpssm._model import GPSSM
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
 from gpssm._result import Result
 from gpssm.data import Episodes, Padded, Scaler
-from gpssm.files import Run
+from gpssm.files import AnyRun
 from gpssm.fit import Progress, Recorder, Trained, adam, polish, prepare, train
 from gpssm.fit._problem import Freeze
 from gpssm.inference import AbstractExpectation, Explicit, Paths, Variational, closed_form, default_rule
@@ -30,6 +31,7 @@ def refine(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Free the states from the network and polish everything by L-BFGS with q(u) collapsed, then let the network
@@ -47,6 +49,7 @@ def refine(
         freeze=freeze,
         progress=progress,
         run=None,
+        devices=devices,
         key=key,
     )
 
@@ -60,8 +63,9 @@ def refine_recorded(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None,
-    run: Run | None,
+    run: AnyRun | None,
     untrained: GPSSM | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """`refine` as the later stages of a run that may have checkpoints.
@@ -85,6 +89,7 @@ def refine_recorded(
             freeze=freeze,
             progress=progress,
             recorder=recorder_of(run, stage),
+            devices=devices,
             key=polish_key,
         )
 
@@ -102,6 +107,7 @@ def refine_recorded(
             steps=network_steps,
             progress=progress,
             recorder=recorder_of(run, "4-network"),
+            devices=devices,
             key=follow_key,
         )
         network = followed.inference.recognition
@@ -122,6 +128,7 @@ def fit_free(
     expectation: AbstractExpectation | None = None,
     freeze: Freeze | None = None,
     progress: Progress | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Fit without a network: free states that start at a guess from the data, q(u) collapsed, everything by L-BFGS.
@@ -137,6 +144,7 @@ def fit_free(
         iterations=iterations,
         freeze=freeze,
         progress=progress,
+        devices=devices,
         key=key,
     )
     return result_of(polished, episodes, scaler)
@@ -163,6 +171,7 @@ def _follow(
     steps: int,
     progress: Progress | None,
     recorder: Recorder | None,
+    devices: Devices | None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Train the network alone, so that it reads states as the polished model means them."""
@@ -175,6 +184,7 @@ def _follow(
         progress=progress,
         stage="network",
         recorder=recorder,
+        devices=devices,
         key=key,
     )
 

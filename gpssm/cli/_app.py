@@ -18,7 +18,7 @@ gpssm forecast m.gpssm --data run2.csv --inputs future.csv -o forecast.csv
 ```
 
 Exit codes: 0 ok, 1 disk trouble, 2 usage, 3 bad data, 4 diverged, 5 damaged or unknown file, 6 interrupted but saved,
-130 interrupted with nothing to save."""
+7 another process of a distributed fit was lost, 130 interrupted with nothing to save."""
 
 _COMMANDS = {
     "check": ("gpssm.cli._check:check", "Look at records before fitting: statistics, gaps, suspicious columns."),

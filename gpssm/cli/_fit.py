@@ -1,11 +1,14 @@
 """`gpssm fit`."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from gpssm.cli._distributed import Distribution, hold_lifeline, watch_over
+from gpssm.cli._folder import prepare_folder, remove_if_empty
 from gpssm.cli._holdout import split
 from gpssm.cli._options import Columns, Config, CsvOptions, Json, Out, positive
 from gpssm.cli._outcome import Outcome, UsageError
@@ -47,9 +50,10 @@ def fit(
         bool, Parameter(help="Write a page beside the model that judges it on the held-out part.")
     ] = True,
     resume: Annotated[bool, Parameter(negative=(), help="Go on with a fit that was interrupted.")] = False,
+    distribution: Distribution = Distribution(),
     config: Config = None,
     json: Json = False,
-) -> Outcome:
+) -> Outcome | None:
     """Learn a model from records and save it.
 
     Each file is one record; lengths may differ, and empty cells in outputs are missing samples. The end of each record
@@ -57,6 +61,9 @@ def fit(
 
     Settings come from flags, else from variables such as GPSSM_FIT_STATES, else from the table [fit] of the TOML file
     after --config.
+
+    To share many or long records among processes or hosts, start the same command in each with --distributed,
+    --coordinator, --processes and --process.
 
     For example:
 
@@ -71,7 +78,11 @@ def fit(
     for value, flag in ((polish, "--polish"), (network, "--network"), (seed, "--seed")):
         if value < 0:
             raise UsageError(f"{flag} is {value}; it must not be negative")
-    check_target(output, files)
+    distribution.check()
+    if distribution.distributed and not hold_lifeline():
+        watch_over(sys.argv[1:])
+    if distribution.leads:
+        check_target(output, files)
     episodes = columns.read(files, text)
     examine(episodes).require_fit_for_learning(", ".join(str(file) for file in files[:3]))
     train, held_out = split(episodes, holdout)
@@ -79,25 +90,34 @@ def fit(
         choices = range(episodes.num_outputs + 1, episodes.num_outputs + 2)
     if len(choices) > 1 and held_out is None:
         raise UsageError("--states with a range needs held-out data to choose by; leave --holdout 0 out")
-    # Only now: JAX takes a second to import, and complaints should not.
-    from gpssm.cli._run_fit import run_fit
-    from gpssm.cli._train import Recipe
+    folder = output.with_name(output.name + ".checkpoints")
+    if distribution.leads:
+        prepare_folder(folder, resume)
+    try:
+        with distribution.meet() as devices:
+            # Only now: JAX takes a second to import, and complaints should not. Processes have to meet before that.
+            from gpssm.cli._run_fit import run_fit
+            from gpssm.cli._train import Recipe
 
-    recipe = Recipe(kernel, inducing, hidden, steps, polish, network, seed)
-    settings: dict[str, Any] = {"files": [str(file) for file in files], "holdout": holdout, **vars(recipe)}
-    return run_fit(
-        train,
-        held_out,
-        choices,
-        recipe,
-        output,
-        settings=settings,
-        tries=tries,
-        report=report,
-        resume=resume,
-        again=_again(files),
-        json=json,
-    )
+            recipe = Recipe(kernel, inducing, hidden, steps, polish, network, seed)
+            settings: dict[str, Any] = {"files": [str(file) for file in files], "holdout": holdout, **vars(recipe)}
+            return run_fit(
+                train,
+                held_out,
+                choices,
+                recipe,
+                output,
+                settings=settings,
+                tries=tries,
+                report=report,
+                folder=folder,
+                devices=devices,
+                again=_again(files),
+                json=json,
+            )
+    finally:
+        if distribution.leads:
+            remove_if_empty(folder)
 
 
 def parse_states(words: str | None) -> range | None:
@@ -116,7 +136,5 @@ def parse_states(words: str | None) -> range | None:
 
 
 def _again(files: tuple[Path, ...]) -> str:
-    import sys
-
     words = sys.argv[1:] if sys.argv[1:2] == ["fit"] else ["fit", *map(str, files), "..."]
     return "gpssm " + " ".join(shlex.quote(word) if word != "..." else word for word in words)

@@ -21,6 +21,7 @@ class Code(IntEnum):
     diverged = 4
     bad_file = 5
     interrupted = 6
+    lost = 7
 
 
 class UsageError(Exception):

@@ -8,7 +8,10 @@ import jax.random as jr
 from rich.console import Console
 
 from gpssm import report as reports
+from gpssm._devices import Devices
+from gpssm._processes import told_by_first
 from gpssm._result import Result
+from gpssm.cli._folder import remove_folder
 from gpssm.cli._outcome import Code, Outcome, screen, side
 from gpssm.cli._score import Scores, free_run_scores
 from gpssm.cli._states import Candidate, best, draw, show, try_each
@@ -17,14 +20,14 @@ from gpssm.cli._train import (
     check_kernel,
     ending,
     learn,
-    prepare_folder,
-    remove_folder,
-    remove_if_empty,
     shown,
 )
 from gpssm.data import Episodes
 from gpssm.files import save
+from gpssm.fit import Silent
 
+ENOUGH = b"enough"
+"""What the first process says when no other seed need be tried."""
 POOR_FIT, POOR_COVERAGE = 50.0, 0.8
 """Below these, a user is warned not to rely on the model."""
 
@@ -39,19 +42,32 @@ def run_fit(
     settings: dict[str, Any],
     tries: int,
     report: bool,
-    resume: bool,
+    folder: Path,
+    devices: Devices | None,
     again: str,
     json: bool,
-) -> Outcome:
-    """Train, judge, save."""
+) -> Outcome | None:
+    """Train, judge, save. Of several processes only the first has an outcome."""
     check_kernel(recipe.kernel)
-    folder = output.with_name(output.name + ".checkpoints")
-    prepare_folder(folder, resume)
+    if devices is not None and not devices.is_first:
+        return follow(train, held_out, choices, recipe, folder, tries, devices)
     screens = screen(json=json), side(json=json)
-    try:
-        tried = _tried(train, held_out, choices, recipe, folder, screens[1], tries)
-    finally:
-        remove_if_empty(folder)
+    tried = _tried(train, held_out, choices, recipe, folder, screens[1], tries, devices)
+    return _conclude(tried, train, held_out, output, folder, settings, report, again, screens)
+
+
+def _conclude(
+    tried: list[Candidate],
+    train: Episodes,
+    held_out: Episodes | None,
+    output: Path,
+    folder: Path,
+    settings: dict[str, Any],
+    report: bool,
+    again: str,
+    screens: tuple[Console, Console],
+) -> Outcome:
+    """Judge and save what was tried."""
     if tried[-1].result is Result.interrupted:
         return _interrupted(tried, output, folder, settings, again, screens[1])
     chosen = best(tried) if len(tried) > 1 else tried[0]
@@ -99,24 +115,49 @@ def _tried(
     folder: Path,
     screen: Console,
     tries: int,
+    devices: Devices | None,
 ) -> list[Candidate]:
     if len(choices) > 1 and held_out is not None:
-        return try_each(choices, train, held_out, recipe, folder, screen)
+        return try_each(choices, train, held_out, recipe, folder, screen, devices)
     made: list[Candidate] = []
     for attempt in range(tries):
         seeded = replace(recipe, seed=recipe.seed + attempt)
         title = f"The last model is poor on the held-out part; trying again with seed {seeded.seed}" if attempt else ""
         with shown(screen, title=title) as progress:
             place = folder / f"seed-{seeded.seed}" if attempt else folder
-            system = learn(train, held_out, choices[0], seeded, place, progress)
+            system = learn(train, held_out, choices[0], seeded, place, progress, devices)
         result = ending(system)
         judged = held_out is not None and result is not Result.interrupted
         scores = free_run_scores(system, held_out, seed=seeded.seed) if judged and held_out is not None else None
         made.append(Candidate(choices[0], seeded.seed, system, scores, result))
-        if scores is None or not _poor(scores):
+        enough = scores is None or not _poor(scores)
+        if result is not Result.interrupted:
+            told_by_first(ENOUGH if enough else b"again")
+        if enough:
             break
     # An interrupted attempt has no scores, so that a finished one before it is kept.
     return [replace(best(made), result=made[-1].result if made[-1].scores is None else best(made).result)]
+
+
+def follow(
+    train: Episodes,
+    held_out: Episodes | None,
+    choices: range,
+    recipe: Recipe,
+    folder: Path,
+    tries: int,
+    devices: Devices,
+) -> None:
+    """What all processes but the first do: take part in every fit, in silence."""
+    for turn in range(len(choices) if len(choices) > 1 else tries):
+        several = len(choices) > 1
+        states = choices[turn] if several else choices[0]
+        seeded = recipe if several else replace(recipe, seed=recipe.seed + turn)
+        system = learn(train, held_out, states, seeded, folder, Silent(), devices)
+        if ending(system) is Result.interrupted:
+            raise SystemExit(int(Code.interrupted))
+        if not several and told_by_first(b"") == ENOUGH:
+            return
 
 
 def _poor(scores: Scores) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from gpssm._devices import Devices
 from gpssm._result import Result
 from gpssm.cli._score import Scores, free_run_scores
 from gpssm.cli._train import Recipe, ending, learn, shown
@@ -28,13 +29,19 @@ class Candidate:
 
 
 def try_each(
-    choices: range, train: Episodes, held_out: Episodes, recipe: Recipe, folder: Path, screen: Console
+    choices: range,
+    train: Episodes,
+    held_out: Episodes,
+    recipe: Recipe,
+    folder: Path,
+    screen: Console,
+    devices: Devices | None = None,
 ) -> list[Candidate]:
     """A candidate for each number of states; stops at the first that was interrupted."""
     tried = []
     for states in choices:
         with shown(screen, title=f"{states} state{'s' if states > 1 else ''}") as progress:
-            system = learn(train, held_out, states, recipe, folder / f"states-{states}", progress)
+            system = learn(train, held_out, states, recipe, folder / f"states-{states}", progress, devices)
         result = ending(system)
         scores = None if result is Result.interrupted else free_run_scores(system, held_out, seed=recipe.seed)
         tried.append(Candidate(states, recipe.seed, system, scores, result))

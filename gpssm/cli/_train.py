@@ -1,7 +1,5 @@
 """The work behind `gpssm fit`: one fit, or one for each number of states, each with checkpoints."""
 
-import contextlib
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +8,7 @@ from pathlib import Path
 import jax.random as jr
 from rich.console import Console as Screen
 
+from gpssm._devices import Devices
 from gpssm._identify import identify
 from gpssm._result import Result
 from gpssm.cli._outcome import UsageError
@@ -43,7 +42,13 @@ def check_kernel(words: str) -> None:
 
 
 def learn(
-    train: Episodes, held_out: Episodes | None, states: int, recipe: Recipe, folder: Path, progress: Progress
+    train: Episodes,
+    held_out: Episodes | None,
+    states: int,
+    recipe: Recipe,
+    folder: Path,
+    progress: Progress,
+    devices: Devices | None = None,
 ) -> Identified:
     """One fit, which goes on from its checkpoints if there are any."""
     return identify(
@@ -58,6 +63,7 @@ def learn(
         held_out=held_out,
         progress=progress,
         checkpoints=Checkpoints(folder),
+        devices=devices,
         key=jr.key(recipe.seed),
     )
 
@@ -83,35 +89,3 @@ def shown(screen: Screen, *, title: str = "") -> Iterator[Progress]:
         if title:
             screen.print(title)
         yield Console()
-
-
-def prepare_folder(folder: Path, resume: bool) -> None:
-    """Unfinished work is neither overwritten nor taken up without being asked for."""
-    there = folder.is_dir() and any(folder.rglob("*.ckpt"))
-    if resume and not there:
-        raise UsageError(f"--resume: {folder} holds no checkpoints; leave --resume out to begin")
-    if there and not resume:
-        raise UsageError(
-            f"{folder} holds an unfinished fit; add --resume to go on with it, or delete that folder to begin anew"
-        )
-    try:
-        folder.mkdir(exist_ok=True)
-    except FileExistsError as error:
-        raise UsageError(
-            f"{folder} is in the way: checkpoints go into a folder of this name; rename that file"
-        ) from error
-
-
-def remove_folder(folder: Path) -> None:
-    """A fit that is saved needs its checkpoints no more. Anything else that lies there is left alone."""
-    strangers = [
-        path for path in folder.rglob("*") if path.is_file() and path.suffix != ".ckpt" and path.name != "lock"
-    ]
-    if not strangers:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_if_empty(folder: Path) -> None:
-    """A fit that was refused leaves no folder behind."""
-    with contextlib.suppress(OSError):
-        folder.rmdir()

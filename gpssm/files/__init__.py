@@ -3,5 +3,6 @@
 from gpssm.files._checkpoints import Checkpoints, Run
 from gpssm.files._errors import FileError, ResumeError, StorageError
 from gpssm.files._model_file import describe, load, save
+from gpssm.files._shared_run import AnyRun
 
-__all__ = ["Checkpoints", "FileError", "ResumeError", "Run", "StorageError", "describe", "load", "save"]
+__all__ = ["AnyRun", "Checkpoints", "FileError", "ResumeError", "Run", "StorageError", "describe", "load", "save"]

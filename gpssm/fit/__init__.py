@@ -9,6 +9,7 @@ from gpssm.fit._plateau import Plateau
 from gpssm.fit._polish import polish
 from gpssm.fit._progress import Console, Progress, Silent, Status
 from gpssm.fit._recorder import Recorder
+from gpssm.fit._restarts import train_many
 
 __all__ = [
     "AbstractBatches",
@@ -31,4 +32,5 @@ __all__ = [
     "polish",
     "prepare",
     "train",
+    "train_many",
 ]

@@ -10,12 +10,15 @@ import jax.random as jr
 import optax
 from jaxtyping import DTypeLike, PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import History
 from gpssm._model import GPSSM
 from gpssm._params import cast
 from gpssm._precision import double_precision
+from gpssm._processes import PeerLostError, require_same
 from gpssm._result import FitError, Result
 from gpssm.data import Padded
+from gpssm.files._identity import digest_tree
 from gpssm.fit._batches import AbstractBatches
 from gpssm.fit._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.fit._optimiser import adam
@@ -54,17 +57,20 @@ def train(
     stage: str = "Adam",
     throw: bool = False,
     recorder: Recorder | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximise the bound by Adam (or any optax optimiser) on padded, standardised episodes.
 
     Ctrl-C ends training with the last good state. NaN parameters are never returned. A `recorder` writes checkpoints,
-    from which the same call goes on.
+    from which the same call goes on. `devices` share the episodes among them.
     """
-    progress = Silent() if progress is None else progress
+    progress = Silent() if progress is None or (devices is not None and not devices.is_first) else progress
     optimiser = adam(steps) if optimiser is None else optimiser
     if held_out is not None and isinstance(inference.recognition, FreeStates):
         raise ValueError("free states know the training episodes only: use a BiRNN to watch held-out ones")
+    if devices is not None and devices.num_processes > 1:
+        require_same(digest_tree((steps, model, inference, data, jr.key_data(key))))
     before = None if recorder is None else recorder.finished((model, inference))
     if before is not None:
         return _ended(Trained(*before[0], *before[1:]), throw)
@@ -88,6 +94,7 @@ def train(
         batches=batches,
         freeze=freeze,
         resume=last,
+        devices=devices,
         key=loop_key,
     )
     try:
@@ -118,6 +125,11 @@ def train(
         if recorder is not None and last is not None:
             history.seconds = time.monotonic() - began
             recorder.write(last, history, progress)
+    except PeerLostError:
+        if recorder is not None and last is not None:
+            history.seconds = time.monotonic() - began
+            recorder.write(last, history, progress)
+        raise
     tree, finished = finish(tree, data, key=finish_key)
     result = result if finished else Result.diverged
     history.events.append(f"{stage}: {result.value}")

@@ -12,9 +12,11 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
+from gpssm._devices import Devices
 from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
+from gpssm._processes import watching_peers
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches, FullBatch, Windows
 from gpssm.fit._problem import Freeze, Problem, Tree
@@ -63,25 +65,28 @@ def drive(
     freeze: Freeze | None = None,
     every: int = 50,
     resume: Snapshot | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> Iterator[Snapshot]:
     """Train, handing back control after every `every` steps. Stop by not asking for more.
 
     A run of steps that ends in NaN or infinity is undone and tried again with half the learning rate. `resume` goes on
     from a snapshot of the same training; as keys depend on the step alone, the bits are those of an unbroken one.
+    `devices` share the episodes of each step among them.
     """
     batches = FullBatch() if batches is None else batches
-    _check(inference, batches)
+    check_batches(inference, batches)
     with jax.enable_x64(True):
         problem, state = start((model, inference), data, optimiser, freeze)
+        held = data if devices is None else devices.spread(data) if batches.is_full() else devices.copy(data)
     step, rollbacks = 0, 0
     if resume is not None:
         step, rollbacks, state = resume.step, resume.rollbacks, resume.state
     while step < steps and rollbacks <= MAX_ROLLBACKS:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), watching_peers():
             run = min(every, steps - step)
             keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
-            after, trace, finite = run_steps(problem, optimiser, batches, data, state, keys)
+            after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices)
             event = None
             if bool(finite):
                 state, step = after, step + run
@@ -96,7 +101,8 @@ def drive(
         yield Snapshot(step, state, trace, event, rollbacks)
 
 
-def _check(inference: Variational, batches: AbstractBatches) -> None:
+def check_batches(inference: Variational, batches: AbstractBatches) -> None:
+    """Refuse batches that the inference cannot use."""
     if isinstance(inference.inducing, Collapsed) and not batches.is_full():
         raise ValueError("a collapsed q(u) needs full batches: use NaturalGradient() or Explicit() with minibatches")
     if isinstance(inference.recognition, FreeStates) and isinstance(batches, Windows):

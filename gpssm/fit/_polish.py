@@ -10,14 +10,19 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.sharding import PartitionSpec
 from jaxtyping import PRNGKeyArray
 from scipy.optimize import OptimizeResult, minimize
 
+from gpssm._devices import Devices, here, share_of, shared_out
 from gpssm._history import History, Trace
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
+from gpssm._processes import require_same, watching_peers
 from gpssm._result import Result
+from gpssm._share import EPISODES
 from gpssm.data import Padded
+from gpssm.files._identity import digest_tree
 from gpssm.fit._fit import Trained
 from gpssm.fit._problem import Freeze, Problem, finish
 from gpssm.fit._progress import Progress, Silent, Status
@@ -38,17 +43,21 @@ def polish(
     progress: Progress | None = None,
     stage: str = "L-BFGS",
     recorder: Recorder | None = None,
+    devices: Devices | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximise the bound by L-BFGS until the relative gain of an iteration falls below `tolerance`.
 
     The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
     none. The best parameters seen are returned, never NaN. A `recorder` stores the end; as everything here is
-    deterministic, a broken polish starts again at its beginning and ends with the same bits.
+    deterministic, a broken polish starts again at its beginning and ends with the same bits. `devices` share the
+    episodes among them; the steps of L-BFGS are taken on the host.
     """
     if isinstance(inference.inducing, NaturalGradient):
         raise ValueError("L-BFGS takes no natural-gradient steps: use Collapsed() or Explicit() to polish")
-    progress = Silent() if progress is None else progress
+    progress = Silent() if progress is None or (devices is not None and not devices.is_first) else progress
+    if devices is not None and devices.num_processes > 1:
+        require_same(digest_tree((iterations, model, inference, data, jr.key_data(key))))
     before = None if recorder is None else recorder.finished((model, inference))
     if before is not None:
         return Trained(*before[0], *before[1:])
@@ -58,9 +67,13 @@ def polish(
     start, unravel = ravel_pytree(trained)
     began, history = time.monotonic(), History(float(problem.num_steps))
 
+    spread = data if devices is None else devices.spread(data)
+
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
-        loss, gradient, trace = _value_and_grad(problem, unravel(jnp.asarray(flat, start.dtype)), held, data, bound_key)
-        return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
+        at = unravel(jnp.asarray(flat, start.dtype))
+        with watching_peers():
+            loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
+            return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
 
     objective = _Objective(evaluate)
 
@@ -160,16 +173,32 @@ class _Objective:
         return 0.0 if self._first is None or self.best is None else self._first.loss - self.best.loss
 
 
+def _value_and_grad(problem: Problem, trained, held, data: Padded, key: PRNGKeyArray, devices: Devices | None):
+    numbers = jr.key_data(key)
+    if devices is not None:
+        problem, trained, held, numbers = devices.copy((problem, trained, held, numbers))
+    found = _compiled(problem, trained, held, data, numbers, jr.key_impl(key), devices)
+    return found if devices is None else here(found)
+
+
 @eqx.filter_jit
-def _value_and_grad(problem: Problem, trained, held, data: Padded, key: PRNGKeyArray):
-    (loss, (bound, _)), gradient = eqx.filter_value_and_grad(problem.loss, has_aux=True)(trained, held, data, key)
-    model, _ = eqx.combine(trained, held)
-    trace = Trace(
-        terms=bound.terms(),
-        total=bound.total(),
-        process_noise=model.transition.noise_variance(),
-        measurement_noise=model.emission.noise_variance(),
-        gradient_norm=jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient))),
-        jitter=bound.jitter,
-    )
-    return loss, gradient, trace
+def _compiled(problem: Problem, trained, held, data: Padded, numbers, key_impl, devices: Devices | None):
+    arrays, static = eqx.partition((problem, trained, held), eqx.is_array)
+
+    def evaluate(arrays, data: Padded, numbers):
+        problem, trained, held = eqx.combine(arrays, static)
+        key = jr.wrap_key_data(numbers, impl=key_impl)
+        bound, gradient, _ = problem.gradients(trained, held, data, key, share_of(devices))
+        model, _ = eqx.combine(trained, held)
+        trace = Trace(
+            terms=bound.terms(),
+            total=bound.total(),
+            process_noise=model.transition.noise_variance(),
+            measurement_noise=model.emission.noise_variance(),
+            gradient_norm=jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient))),
+            jitter=bound.jitter,
+        )
+        return -bound.total() / problem.num_steps, gradient, trace
+
+    specs = (PartitionSpec(), PartitionSpec(EPISODES), PartitionSpec())
+    return shared_out(devices, evaluate, specs)(arrays, data, numbers)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._model import GPSSM
 from gpssm._params import trainable_mask
+from gpssm._share import AbstractShare, Whole
 from gpssm.data import Padded
 from gpssm.inference import Bound, Paths, Variational
 from gpssm.transition import SparseGP, Transitions
@@ -48,12 +49,25 @@ class Problem(eqx.Module):
         return eqx.partition(tree, self.mask.value)
 
     def loss(
-        self, trained: PyTree, held: PyTree, batch: Padded, key: PRNGKeyArray
+        self, trained: PyTree, held: PyTree, batch: Padded, key: PRNGKeyArray, share: AbstractShare = Whole()
     ) -> tuple[Float[Array, ""], tuple[Bound, Transitions]]:
-        """Minus the bound per time step, with the bound and the transitions beside it."""
+        """Minus the bound per time step (this share's part of it), with the bound and the transitions beside it."""
         model, inference = eqx.combine(trained, held)
-        bound, transitions = inference.bound(model, batch, key=key)
+        bound, transitions = inference.bound(model, batch, share=share, key=key)
         return -bound.total() / self.num_steps, (bound, transitions)
+
+    def gradients(
+        self, trained: PyTree, held: PyTree, batch: Padded, key: PRNGKeyArray, share: AbstractShare = Whole()
+    ) -> tuple[Bound, PyTree, Transitions]:
+        """The bound of the whole batch, the gradients of its loss, and the transitions of this share.
+
+        Bounds and gradients of all shares are added up in one all-reduce.
+        """
+        value_and_grad = eqx.filter_value_and_grad(self.loss, has_aux=True)
+        (_, (bound, transitions)), gradients = value_and_grad(trained, held, batch, key, share)
+        total, gradients = share.total((bound, gradients))
+        # The kernel matrices are the same in all shares, and so is what they needed.
+        return eqx.tree_at(lambda b: b.jitter, total, bound.jitter), gradients, transitions
 
 
 class _Hashable:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpssm._history import History
 from gpssm._result import Result
-from gpssm.files import FileError, Run, StorageError
+from gpssm.files import AnyRun, FileError, StorageError
 from gpssm.files._container import Tensors
 from gpssm.files._leaves import fill, named_leaves
 from gpssm.files._record import history_from, history_to
@@ -23,7 +23,7 @@ log = logging.getLogger("gpssm")
 class Recorder:
     """Writes one stage of a run. A disk that refuses is reported once and never stops training."""
 
-    run: Run
+    run: AnyRun
     stage: str
 
     def __post_init__(self) -> None:

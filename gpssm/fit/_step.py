@@ -1,5 +1,6 @@
 """A compiled run of gradient steps."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import equinox as eqx
@@ -8,9 +9,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree, UInt
 
+from gpssm._devices import Devices, here, share_of, shared_out
 from gpssm._history import Trace
+from gpssm._share import EPISODES, AbstractShare
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches
 from gpssm.fit._problem import Problem, Tree
@@ -25,7 +29,6 @@ class TrainState(eqx.Module):
     """Factor on the learning rate; halved when a run of steps had to be undone."""
 
 
-@eqx.filter_jit
 def run_steps(
     problem: Problem,
     optimiser: Any,
@@ -33,12 +36,60 @@ def run_steps(
     data: Padded,
     state: TrainState,
     keys: Key[Array, " S"],
+    devices: Devices | None = None,
 ) -> tuple[TrainState, Trace, Bool[Array, ""]]:
-    """One step for each key. Also says whether all bounds and parameters stayed finite."""
+    """One step for each key. Also says whether all bounds and parameters stayed finite.
+
+    On several devices, `data` are spread over them already if batches are full, and copied to all of them otherwise.
+    """
+    numbers = jr.key_data(keys)
+    if devices is None:
+        return compiled_steps(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), None)
+    problem, state, numbers = devices.copy((problem, state, numbers))
+    return here(compiled_steps(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), devices))
+
+
+@eqx.filter_jit
+def compiled_steps(
+    problem: Problem,
+    optimiser: Any,
+    batches: AbstractBatches,
+    data: Padded,
+    state: TrainState,
+    numbers: UInt[Array, "S K"],
+    key_impl: Hashable,
+    devices: Devices | None,
+) -> tuple[TrainState, Trace, Bool[Array, ""]]:
+    """The steps as one compiled program, which all devices run."""
+    arrays, static = eqx.partition((problem, state), eqx.is_array)
+
+    def all_steps(arrays: PyTree, data: Padded, numbers: UInt[Array, "S K"]) -> tuple[PyTree, Trace, Bool[Array, ""]]:
+        problem, state = eqx.combine(arrays, static)
+        after, trace, finite = take_steps(
+            problem, optimiser, batches, data, state, jr.wrap_key_data(numbers, impl=key_impl), share_of(devices)
+        )
+        return eqx.filter(after, eqx.is_array), trace, finite
+
+    everywhere = PartitionSpec()
+    specs = (everywhere, PartitionSpec(EPISODES) if batches.is_full() else everywhere, everywhere)
+    after, trace, finite = shared_out(devices, all_steps, specs)(arrays, data, numbers)
+    return eqx.combine(after, static[1]), trace, finite
+
+
+def take_steps(
+    problem: Problem,
+    optimiser: Any,
+    batches: AbstractBatches,
+    data: Padded,
+    state: TrainState,
+    keys: Key[Array, " S"],
+    share: AbstractShare,
+) -> tuple[TrainState, Trace, Bool[Array, ""]]:
+    """The steps of one place: the only one, one of several devices, or one of several restarts."""
     arrays, static = eqx.partition(state, eqx.is_array)
 
     def body(carry: PyTree, key: PRNGKeyArray) -> tuple[PyTree, Trace]:
-        after, trace = _one_step(problem, optimiser, batches, data, eqx.combine(carry, static), key)
+        after, trace = _one_step(problem, optimiser, batches, data, eqx.combine(carry, static), key, share)
         return eqx.filter(after, eqx.is_array), trace
 
     arrays, trace = lax.scan(body, arrays, keys)
@@ -48,17 +99,24 @@ def run_steps(
 
 
 def _one_step(
-    problem: Problem, optimiser: Any, batches: AbstractBatches, data: Padded, state: TrainState, key: PRNGKeyArray
+    problem: Problem,
+    optimiser: Any,
+    batches: AbstractBatches,
+    data: Padded,
+    state: TrainState,
+    key: PRNGKeyArray,
+    share: AbstractShare,
 ) -> tuple[TrainState, Trace]:
     batch_key, bound_key = jr.split(key)
     batch = batches.draw(data, key=batch_key)
+    # Full batches lie where they are needed; of others, all devices draw the same and take their part.
+    batch = batch if batches.is_full() else share.part(batch)
     trained, held = problem.split(state.tree)
-    value_and_grad = eqx.filter_value_and_grad(problem.loss, has_aux=True)
-    (_, (bound, transitions)), gradients = value_and_grad(trained, held, batch, bound_key)
+    bound, gradients, transitions = problem.gradients(trained, held, batch, bound_key, share)
     updates, optimiser_state = optimiser.update(gradients, state.optimiser_state, trained)
     updates = jax.tree.map(lambda update: state.rate_scale.astype(update.dtype) * update, updates)
     model, inference = eqx.combine(eqx.apply_updates(trained, updates), held)
-    transition = inference.inducing.after_step(model.transition, transitions)
+    transition = inference.inducing.after_step(model.transition, transitions, share)
     model = eqx.tree_at(lambda m: m.transition, model, transition)
     trace = Trace(
         terms=bound.terms(),

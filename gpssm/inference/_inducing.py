@@ -5,21 +5,24 @@ from abc import abstractmethod
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from gpssm._share import AbstractShare, Whole
 from gpssm.transition import AbstractTransition, SparseGP, Transitions
 
 Terms = tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]
-"""Expected log transition density, KL, jitter."""
+"""Expected log transition density and KL, as far as they fall to this share of the work, and the jitter."""
 
 
 class AbstractInducing(eqx.Module):
     """The treatment of q(u) within the bound and after a step."""
 
     @abstractmethod
-    def terms(self, transition: AbstractTransition, transitions: Transitions) -> Terms:
+    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()) -> Terms:
         """The part of the bound that involves the transition function."""
 
     @abstractmethod
-    def after_step(self, transition: AbstractTransition, transitions: Transitions) -> AbstractTransition:
+    def after_step(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()
+    ) -> AbstractTransition:
         """The transition with q(u) brought up to date by anything but a gradient step."""
 
     @abstractmethod
@@ -34,12 +37,14 @@ class AbstractInducing(eqx.Module):
 class Explicit(AbstractInducing):
     """q(u) is trained by gradients together with everything else; works with minibatches and any transition."""
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions) -> Terms:
+    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()) -> Terms:
         """The bound's transition term and KL at the stored q(u)."""
         dynamics = transition.condition()
-        return dynamics.expected_log_prob(transitions), dynamics.kl(), dynamics.jitter()
+        return dynamics.expected_log_prob(transitions), share.fraction() * dynamics.kl(), dynamics.jitter()
 
-    def after_step(self, transition: AbstractTransition, transitions: Transitions) -> AbstractTransition:
+    def after_step(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()
+    ) -> AbstractTransition:
         """Nothing to do."""
         return transition
 
@@ -58,11 +63,14 @@ class Collapsed(AbstractInducing):
     The statistics stand inside an inverse and a logarithm, so that a minibatch would bias the bound.
     """
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions) -> Terms:
+    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()) -> Terms:
         """The collapsed bound."""
-        return _sparse(transition).collapsed(transitions)
+        log_prob, kl, jitter = _sparse(transition).collapsed(transitions, share)
+        return share.fraction() * log_prob, share.fraction() * kl, jitter
 
-    def after_step(self, transition: AbstractTransition, transitions: Transitions) -> AbstractTransition:
+    def after_step(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()
+    ) -> AbstractTransition:
         """Nothing to do: the bound does not depend on the stored q(u)."""
         return transition
 
@@ -85,13 +93,15 @@ class NaturalGradient(AbstractInducing):
         if not 0.0 < self.rate <= 1.0:
             raise ValueError(f"rate={self.rate}: a natural-gradient step must lie in (0, 1]")
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions) -> Terms:
+    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()) -> Terms:
         """As for an explicit q(u)."""
-        return Explicit().terms(transition, transitions)
+        return Explicit().terms(transition, transitions, share)
 
-    def after_step(self, transition: AbstractTransition, transitions: Transitions) -> AbstractTransition:
+    def after_step(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Whole()
+    ) -> AbstractTransition:
         """Move towards the optimum for this batch."""
-        return _sparse(transition).towards_optimum(transitions, self.rate)
+        return _sparse(transition).towards_optimum(transitions, self.rate, share)
 
     def finish(self, transition: AbstractTransition, transitions: Transitions) -> AbstractTransition:
         """Nothing to do: the steps have averaged over batches already."""

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._model import GPSSM
 from gpssm._posterior import GaussMarkov
+from gpssm._share import AbstractShare, Whole
 from gpssm.data import Padded
 from gpssm.inference._bound import Bound
 from gpssm.inference._expectation import AbstractExpectation, Paths
@@ -58,12 +59,18 @@ class Variational(eqx.Module):
             ),
         )
 
-    def bound(self, model: GPSSM, episodes: Padded, *, key: PRNGKeyArray) -> tuple[Bound, Transitions]:
-        """The bound for all episodes that the batch stands for, and the transitions it was computed from."""
-        keys = jr.split(key, episodes.valid.shape[0])
+    def bound(
+        self, model: GPSSM, episodes: Padded, *, share: AbstractShare = Whole(), key: PRNGKeyArray
+    ) -> tuple[Bound, Transitions]:
+        """The bound for all episodes that the batch stands for, and the transitions it was computed from.
+
+        If the episodes are a `share` of a batch, the terms are what they contribute: adding up the shares gives the
+        bound. An episode's random numbers depend on its place in the batch, not on the share that it fell into.
+        """
+        keys = jax.vmap(lambda place: jr.fold_in(key, place))(share.positions(episodes.valid.shape[0]))
         terms = jax.vmap(lambda e, k: self.episode_terms(model, e, key=k))(episodes, keys)
         transitions = _as_one_table(terms.transitions)
-        log_prob, kl, jitter = self.inducing.terms(model.transition, transitions)
+        log_prob, kl, jitter = self.inducing.terms(model.transition, transitions, share)
         weight = episodes.weight
         bound = Bound(
             likelihood=jnp.sum(weight * terms.likelihood),

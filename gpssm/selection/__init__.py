@@ -14,6 +14,7 @@ from gpssm.selection._candidates import (
 from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold
 from gpssm.selection._scores import Row, Score, Selection
 from gpssm.selection._select import select
+from gpssm.selection._sweep import Sweep, sweep
 
 __all__ = [
     "AbstractDeterministic",
@@ -30,7 +31,9 @@ __all__ = [
     "Row",
     "Score",
     "Selection",
+    "Sweep",
     "grid",
     "identified_linear_mean",
     "select",
+    "sweep",
 ]

@@ -24,6 +24,8 @@ class Score:
     """Root mean squared error of the free run in standard deviations of the outputs; infinity if lost."""
     lost: str | None = None
     """Why there is no score."""
+    seconds: float = 0.0
+    """How long the fit and the free run took."""
 
     @property
     def value(self) -> float:

@@ -9,9 +9,10 @@ from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._params import LowerTriangular, Positive, val
+from gpssm._share import AbstractShare, Whole
 from gpssm.transition._base import AbstractTransition, Transitions
 from gpssm.transition._basis import Basis
-from gpssm.transition._collapse import NaturalParameters, collapsed_terms
+from gpssm.transition._collapse import NaturalParameters, Statistics, collapsed_terms
 from gpssm.transition._mean import AbstractMean, KeepState
 from gpssm.transition._sparse_dynamics import SparseDynamics
 
@@ -109,35 +110,29 @@ class SparseGP(AbstractTransition):
             q_chol = jnp.stack([inv @ q_chol[d] for d, inv in enumerate(inverses)])
         return SparseDynamics(bases, q_mean, q_chol, self.noise_variance(), self.mean)
 
-    def collapsed(self, transitions: Transitions) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """Expected log transition density and KL with q(u) at its closed-form optimum, and the jitter that was
-        needed."""
+    def collapsed(
+        self, transitions: Transitions, share: AbstractShare = Whole()
+    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+        """Expected log transition density and KL with q(u) at its closed-form optimum for the transitions of all
+        shares, and the jitter that was needed."""
         bases, noise = self.bases(), self.noise_variance()
-        residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
-        projected = _project(bases, transitions)
+        statistics = share.total(self._statistics(bases, transitions))
         log_prob, kl = jnp.zeros((), noise.dtype), jnp.zeros((), noise.dtype)
         for d in range(self.state_dim):
-            features, unexplained = projected[d % len(bases)]
-            term, divergence = collapsed_terms(
-                NaturalParameters.optimum(features, residuals[:, d], transitions.weights, noise[d]),
-                unexplained=unexplained,
-                squares=residuals[:, d] ** 2 + transitions.next_variances[:, d],
-                weights=transitions.weights,
-                noise=noise[d],
-            )
+            term, divergence = collapsed_terms(statistics, d, noise[d])
             log_prob, kl = log_prob + term, kl + divergence
         return log_prob, kl, jnp.max(jnp.stack([basis.factor.jitter for basis in bases]))
 
-    def towards_optimum(self, transitions: Transitions, rate: float = 1.0) -> "SparseGP":
-        """q(u) moved by a natural-gradient step towards its optimum for these transitions; rate one goes all the
-        way."""
+    def towards_optimum(
+        self, transitions: Transitions, rate: float = 1.0, share: AbstractShare = Whole()
+    ) -> "SparseGP":
+        """q(u) moved by a natural-gradient step towards its optimum for the transitions of all shares; rate one goes
+        all the way."""
         now, noise = self.condition(), self.noise_variance()
-        residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
-        projected = _project(now.bases, transitions)
+        statistics = share.total(self._statistics(now.bases, transitions))
         means, chols = [], []
         for d in range(self.state_dim):
-            features, _ = projected[d % len(now.bases)]
-            target = NaturalParameters.optimum(features, residuals[:, d], transitions.weights, noise[d])
+            target = statistics.optimum(d, noise[d])
             if rate < 1.0:
                 target = NaturalParameters.from_moments(now.q_mean[d], now.q_chol[d]).towards(target, rate)
             mean, chol = target.moments()
@@ -149,7 +144,8 @@ class SparseGP(AbstractTransition):
         updated = (jnp.stack(means), LowerTriangular.of(jnp.stack(chols)))
         return eqx.tree_at(lambda t: (t.q_mean, t.q_chol), self, updated)
 
-
-def _project(bases: tuple[Basis, ...], transitions: Transitions) -> list[tuple[Array, Array]]:
-    points = jnp.concatenate([transitions.states, transitions.controls], axis=-1)
-    return [basis.project(points) for basis in bases]
+    def _statistics(self, bases: tuple[Basis, ...], transitions: Transitions) -> Statistics:
+        points = jnp.concatenate([transitions.states, transitions.controls], axis=-1)
+        residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
+        projected = [basis.project(points) for basis in bases]
+        return Statistics.of(projected, residuals, transitions.next_variances, transitions.weights)

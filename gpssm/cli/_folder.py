@@ -1,0 +1,39 @@
+"""The folder of checkpoints beside a model that is being fitted."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from gpssm.cli._outcome import UsageError
+
+
+def prepare_folder(folder: Path, resume: bool) -> None:
+    """Unfinished work is neither overwritten nor taken up without being asked for."""
+    there = folder.is_dir() and any(folder.rglob("*.ckpt"))
+    if resume and not there:
+        raise UsageError(f"--resume: {folder} holds no checkpoints; leave --resume out to begin")
+    if there and not resume:
+        raise UsageError(
+            f"{folder} holds an unfinished fit; add --resume to go on with it, or delete that folder to begin anew"
+        )
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{folder} is in the way: checkpoints go into a folder of this name; rename that file"
+        ) from error
+
+
+def remove_folder(folder: Path) -> None:
+    """A fit that is saved needs its checkpoints no more. Anything else that lies there is left alone."""
+    strangers = [
+        path for path in folder.rglob("*") if path.is_file() and path.suffix != ".ckpt" and path.name != "lock"
+    ]
+    if not strangers:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """A fit that was refused leaves no folder behind."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()

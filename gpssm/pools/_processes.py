@@ -1,0 +1,96 @@
+"""Processes of this machine."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TypeVar, final
+
+from gpssm.pools._base import AbstractPool, Lost
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@final
+@dataclass(frozen=True)
+class ProcessPool(AbstractPool):
+    """Fresh processes on this machine, each with a fixed number of threads.
+
+    A script that uses it needs `if __name__ == "__main__":`, because every process imports it. Where a process dies, by
+    lack of memory for example, its task is lost and the others are done.
+    """
+
+    workers: int
+    threads: int = 1
+    """Threads of BLAS and of XLA in each process. More threads than cores in all are slower than fewer."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or self.threads < 1:
+            raise ValueError(f"workers={self.workers}, threads={self.threads}: need at least one of each")
+
+    def run(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
+        """As they are done."""
+        left = set(range(len(tasks)))
+        try:
+            for i, result in self._together(function, tasks):
+                left.discard(i)
+                yield i, result
+        except BrokenProcessPool:
+            # One of them died and took the rest along; nobody says which. Each of the rest gets a process of its own.
+            yield from self._apart(function, tasks, sorted(left))
+
+    def _together(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+        with _environment(self.threads):
+            executor = _executor(self.workers)
+            # Processes start when they get work, and take over the environment of that moment.
+            futures = {executor.submit(function, task): i for i, task in enumerate(tasks)}
+        try:
+            yield from _as_they_come(futures)
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def _apart(
+        self, function: Callable[[T], R], tasks: Sequence[T], which: Sequence[int]
+    ) -> Iterator[tuple[int, R | Lost]]:
+        def alone(task: T) -> R | Lost:
+            with _executor(1) as executor:
+                try:
+                    return executor.submit(function, task).result()
+                except BrokenProcessPool:
+                    return Lost("its process died, perhaps for lack of memory")
+
+        with _environment(self.threads), ThreadPoolExecutor(self.workers) as threads:
+            yield from _as_they_come({threads.submit(alone, tasks[i]): i for i in which})
+
+
+def _executor(workers: int) -> ProcessPoolExecutor:
+    # A fork would copy the locks of JAX's threads, and hang.
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _as_they_come(futures: dict[Future[R], int]) -> Iterator[tuple[int, R]]:
+    for future in as_completed(futures):
+        yield futures[future], future.result()
+
+
+@contextmanager
+def _environment(threads: int) -> Iterator[None]:
+    """Variables for processes that start meanwhile; libraries read them once, when they are imported."""
+    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
+    wanted: dict[str, str] = {name: str(threads) for name in limits}
+    if threads == 1:
+        wanted["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

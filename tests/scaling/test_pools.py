@@ -1,0 +1,112 @@
+"""Pools: the same results wherever they are computed, and nothing lost with what dies."""
+
+import os
+
+import jax.random as jr
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.pools import AbstractPool, DaskPool, InTurn, Lost, ProcessPool
+from gpssm.selection import AutoregressiveLinearCandidate, Blocks, ConstantCandidate, LinearKalmanCandidate
+from tests.scaling.candidates import Raises, square, square_or_die, threads
+
+
+def records(count: int = 3, steps: int = 60) -> gpssm.Episodes:
+    rng = np.random.default_rng(0)
+    ys, us = [], []
+    for _ in range(count):
+        u, y = rng.standard_normal((steps, 1)), np.zeros((steps, 1))
+        for t in range(1, steps):
+            y[t] = 0.8 * y[t - 1] + 0.5 * u[t - 1] + 0.05 * rng.standard_normal()
+        ys.append(y)
+        us.append(u)
+    return gpssm.Episodes.from_arrays(y=ys, u=us)
+
+
+CANDIDATES = {
+    "constant": ConstantCandidate(),
+    "unlucky": Raises(ArithmeticError("it exploded")),
+    "arx": AutoregressiveLinearCandidate(1),
+    "mistaken": Raises(TypeError("no such thing")),
+}
+
+
+@pytest.fixture
+def dask_pool():
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        yield DaskPool(client)
+
+
+def swept(pool: AbstractPool) -> gpssm.Sweep:
+    train, test = records().split(test=1)
+    return gpssm.sweep(CANDIDATES, train, test, n_init=5, seeds=2, num_samples=10, pool=pool, key=jr.key(0))
+
+
+def check(sweep: gpssm.Sweep):
+    """As it is in this process, in the same order, and failures are rows."""
+    here = swept(InTurn())
+    assert [(r.candidate, r.seed, r.lost) for r in sweep.rows] == [(r.candidate, r.seed, r.lost) for r in here.rows]
+    for row, other in zip(sweep.rows, here.rows, strict=True):
+        assert row.log_density == pytest.approx(other.log_density, rel=1e-9)
+        assert row.error == pytest.approx(other.error, rel=1e-9)
+
+
+def test_a_sweep_is_one_table_with_a_row_for_each_run():
+    sweep = swept(InTurn())
+    runs = [(row.candidate, row.seed) for row in sweep.rows]
+    assert runs == [("constant", 0), ("unlucky", 0), ("unlucky", 1), ("arx", 0), ("mistaken", 0), ("mistaken", 1)]
+    assert sweep.rows[1].lost == "ArithmeticError: it exploded"
+    assert sweep.rows[4].lost == "TypeError: no such thing"
+    assert sweep.best is sweep.rows[3]
+    lines = sweep.table().splitlines()
+    assert len(lines) == 7 and lines[4].startswith("* arx") and "lost: TypeError" in lines[5]
+    assert sweep.records()[3]["error"] == sweep.rows[3].error
+
+
+def test_processes_give_the_same_table():
+    check(swept(ProcessPool(2)))
+
+
+def test_a_cluster_gives_the_same_table(dask_pool):
+    check(swept(dask_pool))
+
+
+def test_a_cluster_hands_on_what_a_task_raises(dask_pool):
+    with pytest.raises(TypeError):
+        list(dask_pool.run(square, ["two"]))
+
+
+def test_selection_does_not_depend_on_the_pool(dask_pool):
+    candidates = {"constant": ConstantCandidate(), "linear": LinearKalmanCandidate(order=1, iterations=3)}
+    tables = [
+        gpssm.select(candidates, records(1), n_init=4, folds=Blocks(2), pool=pool, key=jr.key(0)).table()
+        for pool in (InTurn(), dask_pool)
+    ]
+    assert tables[0] == tables[1]
+
+
+def test_a_process_that_dies_loses_its_own_task_only():
+    found = dict(ProcessPool(2).run(square_or_die, range(6)))
+    assert isinstance(found.pop(3), Lost)
+    assert found == {i: i**2 for i in (0, 1, 2, 4, 5)}
+
+
+def test_results_come_with_the_number_of_their_task():
+    assert sorted(ProcessPool(2).run(square, [5, 6, 7])) == [(0, 25), (1, 36), (2, 49)]
+
+
+def test_processes_have_few_threads_and_the_environment_is_left_alone():
+    before = dict(os.environ)
+    ((_, limits),) = ProcessPool(1).run(threads, [0])
+    assert limits[:4] == ("1", "1", "1", "1") and "--xla_cpu_multi_thread_eigen=false" in limits[4]
+    ((_, limits),) = ProcessPool(1, threads=2).run(threads, [0])
+    assert limits[:4] == ("2", "2", "2", "2")
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": 1, "threads": 0}])
+def test_empty_pools_are_refused(wrong):
+    with pytest.raises(ValueError, match="at least one"):
+        ProcessPool(**wrong)
