@@ -27,10 +27,10 @@ def serve(prepare: Callable[[], Run], facts: dict[str, str]) -> None:
     run = prepare()
     for line in sys.stdin:
         chunk = int(line)
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         bounds = [float(bound) for bound in run(chunk)]
-        seconds = time.perf_counter() - began
-        _say(answers, {"seconds": seconds, "bounds": bounds, "peak_mib": peak_mib()})
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+        _say(answers, {"seconds": seconds, "cpu_seconds": cpu_seconds, "bounds": bounds, "peak_mib": peak_mib()})
 
 
 def _say(answers: TextIO, content: dict[str, Any]) -> None:
