@@ -15,7 +15,7 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-all faults reproduce lint format types layers docs clean
+.PHONY: help install demo test test-all faults reproduce bench lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,11 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
+# The CPU build of PyTorch where it can be had: the default one brings gigabytes for graphics cards.
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(INSTALL) --torch-backend cpu -e '.[bench]' || $(INSTALL) -e '.[bench]'
+	@touch $@ $(VENV)/.installed
+
 install: $(VENV)/.installed-dev $(VENV)/.installed-docs ## Install the package with everything needed to work on it
 
 demo: $(VENV)/.installed ## Identify a small system, draw the result and say where the figures are
@@ -56,6 +61,10 @@ faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the sur
 
 reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
 	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)
+
+BENCH_ARGS ?= --quick
+bench: $(VENV)/.installed-bench ## Measure speed, memory and growth, also of peers; BENCH_ARGS= (empty) for the long version
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check style and formatting
 	$(BIN)/ruff check .

@@ -2,15 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+from benchmarks._machine import facts
 from experiments._results import head
 
+TIMING = "median of repeated calls after one warm-up; float64; one BLAS thread"
 
-def write_results(name: str, out: Path, rows: list[dict], seconds: float) -> Path:
+
+def write_results(
+    name: str, out: Path, rows: list[dict], seconds: float, *, timing: str = TIMING, **more: Any
+) -> Path:
     """Write NAME.json with versions and machine facts; returns its path."""
     out.mkdir(parents=True, exist_ok=True)
-    protocol = {"timing": "median of repeated calls after one warm-up; float64; one BLAS thread"}
-    content = {**head(f"benchmarks.{name}", protocol), "seconds": round(seconds, 1), "rows": rows}
+    about = head(f"benchmarks.{name}", {"timing": timing})
+    # The folder of the results is nobody's business.
+    about["command"] = about["command"].partition(" --out")[0]
+    content = {**about, "machine": facts(), **more, "seconds": round(seconds, 1), "rows": rows}
     path = out / f"{name}.json"
     path.write_text(json.dumps(content, indent=1) + "\n")
     return path

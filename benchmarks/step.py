@@ -64,7 +64,7 @@ SETTINGS = (
 )
 
 
-def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed):
+def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1):
     """Random data of the right size, a model and its inference."""
     rng = np.random.default_rng(0)
     shape = (setting.episodes, setting.steps)
@@ -80,7 +80,7 @@ def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed):
     )
     network = gpssm.BiRNN.from_data(episodes, state_dim=setting.states, hidden=setting.hidden, key=jr.key(1))
     data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
-    tree = prepare(model, gpssm.Variational(network, inducing, gpssm.Paths(1)), jnp.float64)
+    tree = prepare(model, gpssm.Variational(network, inducing, gpssm.Paths(paths)), jnp.float64)
     return tree, data
 
 
@@ -130,21 +130,25 @@ def parts(tree, data, repeat: int) -> dict[str, float]:
     return {name: 1e3 * timed(job, *args, repeat=repeat)[1] for name, (job, args) in jobs.items()}
 
 
+def gradient_step(tree, data) -> tuple[Callable, tuple]:
+    """The bound with its gradient as a function of arrays, and its arguments."""
+    problem = Problem.of(tree, data, None)
+    trained, held = problem.split(tree)
+    held_arrays, held_static = eqx.partition(held, eqx.is_array)
+
+    def step(trained, held_arrays, data, key):
+        return jax.value_and_grad(problem.loss, has_aux=True)(trained, eqx.combine(held_arrays, held_static), data, key)
+
+    return step, (trained, held_arrays, data, jr.key(0))
+
+
 def measure(setting: Setting, repeat: int) -> list[dict]:
     """All rows of one setting."""
     rows = []
     for method, inducing in (("explicit", gpssm.Explicit()), ("collapsed", gpssm.Collapsed())):
         tree, data = make(setting, inducing)
-        problem = Problem.of(tree, data, None)
-        trained, held = problem.split(tree)
-        held_arrays, held_static = eqx.partition(held, eqx.is_array)
-
-        def step(trained, held_arrays, data, key, problem=problem, held_static=held_static):
-            return jax.value_and_grad(problem.loss, has_aux=True)(
-                trained, eqx.combine(held_arrays, held_static), data, key
-            )
-
-        compile_seconds, seconds = timed(step, trained, held_arrays, data, jr.key(0), repeat=repeat)
+        step, arguments = gradient_step(tree, data)
+        compile_seconds, seconds = timed(step, *arguments, repeat=repeat)
         key = {"case": setting.name, "method": method, "seed": 0}
         rows += [
             {**key, "metric": "compile_s", "value": round(compile_seconds, 2)},

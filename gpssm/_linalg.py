@@ -45,6 +45,26 @@ def rounding_jitter(dtype: jnp.dtype) -> float:
     return 10.0 * float(jnp.finfo(dtype).eps)
 
 
+@jax.custom_jvp
+def product(a: Float[Array, "I J"], b: Float[Array, "J K"]) -> Float[Array, "I K"]:
+    """a @ b whose reverse derivative multiplies by a copy of a' rather than by a' read across its rows: on a CPU the
+    latter takes more than twice as long."""
+    return a @ b
+
+
+@product.defjvp
+def _product_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    (a, b), (da, db) = primals, tangents
+    # The transpose of this matrix, which the reverse derivative asks for, is the copy itself.
+    turned = lax.optimization_barrier(a.T).T
+    return product(a, b), da @ b + turned @ db
+
+
+def transposed(a: Float[Array, "I J"]) -> Float[Array, "J I"]:
+    """a' as a copy, to be the left factor of a product."""
+    return lax.optimization_barrier(a.T)
+
+
 def factorise(matrix: Float[Array, "M M"], jitter: float) -> Factor:
     """Cholesky factor of a symmetric positive matrix and its inverse; NaN if even the largest jitter does not help."""
     return Factor(*_factorise(jitter, matrix))
@@ -84,10 +104,10 @@ def _factorise_jvp(jitter: float, primals: tuple[Array], tangents: tuple[Array])
     (dmatrix,) = tangents
     eye = jnp.eye(chol.shape[-1], dtype=chol.dtype)
     dmatrix = 0.5 * (dmatrix + dmatrix.T) + relative * jnp.mean(jnp.diagonal(dmatrix)) * eye
-    middle = inverse @ dmatrix @ inverse.T
+    middle = product(inverse, dmatrix) @ inverse.T
     lower = jnp.tril(middle) - 0.5 * middle * eye
     dinverse = -lower @ inverse
-    return (chol, inverse, relative), (chol @ lower, dinverse, jnp.zeros_like(relative))
+    return (chol, inverse, relative), (product(chol, lower), dinverse, jnp.zeros_like(relative))
 
 
 def small_cholesky(matrix: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:

@@ -8,11 +8,15 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from gpssm.recognition._recurrence import recur
+from gpssm.recognition._recurrence import Gates, recur
 
 
 class AbstractCell(eqx.Module):
-    """One direction of a recurrent network: h' = combine(h, h recurrent + recurrent_bias, inputs input + bias)."""
+    """One direction of a recurrent network: h' = combine(h, h recurrent + recurrent_bias, inputs input + bias).
+
+    The G columns of the weights are as many blocks of H as the cell has gates; `combine` sees one array for each gate
+    and works on each hidden unit by itself.
+    """
 
     recurrent: eqx.AbstractVar[Float[Array, "H G"]]
     recurrent_bias: eqx.AbstractVar[Float[Array, " G"]]
@@ -21,9 +25,7 @@ class AbstractCell(eqx.Module):
 
     @staticmethod
     @abstractmethod
-    def combine(
-        hidden: Float[Array, " H"], recurrent: Float[Array, " G"], projected: Float[Array, " G"]
-    ) -> Float[Array, " H"]:
+    def combine(hidden: Float[Array, "..."], recurrent: Gates, projected: Gates) -> Float[Array, "..."]:
         """The next hidden state from its two parts, without further parameters."""
 
     @classmethod
@@ -41,11 +43,9 @@ class TanhRNN(AbstractCell):
     bias: Float[Array, " H"]
 
     @staticmethod
-    def combine(
-        hidden: Float[Array, " H"], recurrent: Float[Array, " H"], projected: Float[Array, " H"]
-    ) -> Float[Array, " H"]:
+    def combine(hidden: Float[Array, "..."], recurrent: Gates, projected: Gates) -> Float[Array, "..."]:
         """tanh of the sum."""
-        return jnp.tanh(recurrent + projected)
+        return jnp.tanh(recurrent[0] + projected[0])
 
     @classmethod
     def create(cls, inputs: int, hidden: int, *, key: PRNGKeyArray) -> "TanhRNN":
@@ -64,14 +64,11 @@ class GRU(AbstractCell):
     bias: Float[Array, " G"]
 
     @staticmethod
-    def combine(
-        hidden: Float[Array, " H"], recurrent: Float[Array, " G"], projected: Float[Array, " G"]
-    ) -> Float[Array, " H"]:
+    def combine(hidden: Float[Array, "..."], recurrent: Gates, projected: Gates) -> Float[Array, "..."]:
         """update * h + (1 - update) * candidate."""
-        size = hidden.shape[0]
-        gates = jax.nn.sigmoid(recurrent[: 2 * size] + projected[: 2 * size])
-        reset, update = gates[:size], gates[size:]
-        candidate = jnp.tanh(projected[2 * size :] + reset * recurrent[2 * size :])
+        reset = jax.nn.sigmoid(recurrent[0] + projected[0])
+        update = jax.nn.sigmoid(recurrent[1] + projected[1])
+        candidate = jnp.tanh(projected[2] + reset * recurrent[2])
         return candidate + update * (hidden - candidate)
 
     @classmethod
@@ -87,13 +84,23 @@ def run_both_ways(
     forward: AbstractCell, backward: AbstractCell, inputs: Float[Array, "T I"], valid: Bool[Array, " T"]
 ) -> tuple[Float[Array, "T H"], Float[Array, "T H"]]:
     """Hidden states of both directions."""
-    ahead = inputs @ forward.input + forward.bias[None, :]
-    behind = inputs @ backward.input + backward.bias[None, :]
+    ahead = _projected(forward, inputs)
+    behind = _projected(backward, inputs[::-1])
     hidden_ahead, hidden_behind = recur(
         type(forward).combine,
-        (forward.recurrent, backward.recurrent),
-        (forward.recurrent_bias, backward.recurrent_bias),
-        (ahead, behind[::-1]),
+        (_gates(forward, forward.recurrent), _gates(backward, backward.recurrent)),
+        (_gates(forward, forward.recurrent_bias), _gates(backward, backward.recurrent_bias)),
+        (ahead, behind),
         (valid, valid[::-1]),
     )
     return hidden_ahead, hidden_behind[::-1]
+
+
+def _gates(cell: AbstractCell, columns: Float[Array, "... G"]) -> Gates:
+    return tuple(jnp.split(columns, cell.recurrent.shape[1] // cell.recurrent.shape[0], axis=-1))
+
+
+def _projected(cell: AbstractCell, inputs: Float[Array, "T I"]) -> Gates:
+    """The input's part of each gate at every step."""
+    parts = zip(_gates(cell, cell.input), _gates(cell, cell.bias), strict=True)
+    return tuple(inputs @ weight + bias[None, :] for weight, bias in parts)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float
 
-from gpssm._linalg import Factor, base_jitter, factorise
+from gpssm._linalg import Factor, base_jitter, factorise, product
 from gpssm.kernels import cross_covariance, diagonal
 
 
@@ -24,6 +24,6 @@ class Basis(eqx.Module):
 
     def project(self, points: Float[Array, "N Q"]) -> tuple[Float[Array, "M N"], Float[Array, " N"]]:
         """Features B of the points, and the prior variance k_nn - |B_n|^2 that the inducing values do not explain."""
-        features = self.factor.inverse @ cross_covariance(self.kernel, self.inducing, points)
+        features = product(self.factor.inverse, cross_covariance(self.kernel, self.inducing, points))
         unexplained = diagonal(self.kernel, points) - jnp.sum(features**2, axis=0)
         return features, unexplained

@@ -6,6 +6,7 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._gaussian import expected_log_normal, kl_to_standard_normal
+from gpssm._linalg import product, transposed
 from gpssm.kernels import PriorDraw, draw_prior
 from gpssm.transition._base import AbstractDynamics, AbstractFunctionDraw, Transitions
 from gpssm.transition._basis import Basis
@@ -30,7 +31,7 @@ class SparseDynamics(AbstractDynamics):
         for d in range(self.q_mean.shape[0]):
             features, unexplained = projected[d % len(self.bases)]
             means.append(self.q_mean[d] @ features)
-            variances.append(unexplained + jnp.sum((self.q_chol[d].T @ features) ** 2, axis=0))
+            variances.append(unexplained + jnp.sum(product(transposed(self.q_chol[d]), features) ** 2, axis=0))
         return self.mean(x, u) + jnp.stack(means, axis=-1), jnp.stack(variances, axis=-1)
 
     def moments(self, x: Float[Array, " D"], u: Float[Array, " P"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:

@@ -1,0 +1,35 @@
+"""All benchmarks one after another, then the page that shows them: `python -m benchmarks [--quick]`.
+
+Each runs in a process of its own, so that none measures what another has left in memory.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+NAMES = ("step", "floor", "growth", "peers")
+
+
+def main() -> None:
+    """Run them all; a benchmark that fails does not stop the others, but is counted."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes and few repetitions")
+    parser.add_argument("--out", type=Path, default=Path("results/bench"), help="folder for the JSON files")
+    parser.add_argument("--gpflow-python", default=None, help="interpreter of an environment with GPflow")
+    options = parser.parse_args()
+    failed = []
+    for name in NAMES:
+        print(f"\n== {name}", flush=True)
+        command = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if options.quick else [])]
+        if name == "peers" and options.gpflow_python is not None:
+            command += ["--gpflow-python", options.gpflow_python]
+        if subprocess.run([*command, "--out", str(options.out)], check=False).returncode:
+            failed.append(name)
+    subprocess.run([sys.executable, "-m", "benchmarks.report"], check=True)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
