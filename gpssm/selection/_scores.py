@@ -1,6 +1,6 @@
 """What a selection found: scores for each candidate, block and seed, their averages, and the winner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -24,7 +24,7 @@ class Score:
     """Root mean squared error of the free run in standard deviations of the outputs; infinity if lost."""
     lost: str | None = None
     """Why there is no score."""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     """How long the fit and the free run took."""
 
     @property
