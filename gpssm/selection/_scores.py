@@ -1,6 +1,6 @@
 """What a selection found: scores for each candidate, block and seed, their averages, and the winner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -24,7 +24,7 @@ class Score:
     """Root mean squared error of the free run in standard deviations of the outputs; infinity if lost."""
     lost: str | None = None
     """Why there is no score."""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     """How long the fit and the free run took."""
 
     @property
@@ -116,8 +116,8 @@ class Selection:
     def _row(self, name: str, reference: Float[np.ndarray, " F"] | None) -> Row:
         lost = tuple(score.lost for score in self.scores if score.candidate == name and score.lost)
         numbers: dict[str, float] = {}
-        for field in ("value", "log_density", "error"):
-            numbers[field], numbers[f"{field}_se"] = _mean_and_se(self._by_fold(name, field))
+        for quantity in ("value", "log_density", "error"):
+            numbers[quantity], numbers[f"{quantity}_se"] = _mean_and_se(self._by_fold(name, quantity))
         shortfall, shortfall_se = np.inf, np.inf
         if reference is not None and not lost:
             shortfall, shortfall_se = _mean_and_se(reference - self._by_fold(name, "value"))
