@@ -47,7 +47,6 @@ def enter(name: str, command: list[str], threads: int) -> Competitor:
     environment = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "OPENBLAS_NUM_THREADS": "1"}
     # Whoever compiles does so here: a result from an earlier run would hide the cost.
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
-    cores = sorted(os.sched_getaffinity(0))[:threads]
     errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - lives as long as the process
     process = subprocess.Popen(
         command,
@@ -56,8 +55,10 @@ def enter(name: str, command: list[str], threads: int) -> Competitor:
         stderr=errors,
         text=True,
         env=environment,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
+    if "sched_setaffinity" in dir(os):
+        # Before it has imported anything: threads that start later stay on these cores.
+        os.sched_setaffinity(process.pid, sorted(os.sched_getaffinity(0))[:threads])
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:

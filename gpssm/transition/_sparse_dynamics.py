@@ -1,8 +1,10 @@
 """A conditioned sparse GP: moments, expected densities and function draws, with nothing left to factorise."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._gaussian import expected_log_normal, kl_to_standard_normal
@@ -11,6 +13,9 @@ from gpssm.kernels import PriorDraw, draw_prior
 from gpssm.transition._base import AbstractDynamics, AbstractFunctionDraw, Transitions
 from gpssm.transition._basis import Basis
 from gpssm.transition._mean import AbstractMean
+
+ROWS = 8192
+"""Transitions whose kernel matrices are held at the same time."""
 
 
 class SparseDynamics(AbstractDynamics):
@@ -41,7 +46,26 @@ class SparseDynamics(AbstractDynamics):
 
     def expected_log_prob(self, transitions: Transitions) -> Float[Array, ""]:
         """The paper's transition term: log N(next | mean, s^2) - v / (2 s^2), with the next state's own variance
-        added."""
+        added.
+
+        Beyond `ROWS` rows the table is worked through in blocks that are computed again for the gradient, so that
+        memory holds the kernel matrix of one block and not of the whole record.
+        """
+        rows = transitions.weights.shape[0]
+        if rows <= ROWS:
+            return self._block_log_prob(transitions)
+        # The last row with weight zero fills the last block.
+        count = -(-rows // ROWS)
+        index = jnp.reshape(jnp.arange(count * ROWS), (count, ROWS))
+        blocks = jax.tree.map(lambda leaf: leaf[jnp.minimum(index, rows - 1)], transitions)
+        blocks = eqx.tree_at(lambda b: b.weights, blocks, jnp.where(index < rows, blocks.weights, 0.0))
+
+        def add(total: Array, block: Transitions) -> tuple[Array, None]:
+            return total + self._block_log_prob(block), None
+
+        return lax.scan(jax.checkpoint(add), jnp.zeros((), self.noise.dtype), blocks)[0]
+
+    def _block_log_prob(self, transitions: Transitions) -> Float[Array, ""]:
         means, variances = self.function_moments(transitions.states, transitions.controls)
         squares = (transitions.next_means - means) ** 2 + transitions.next_variances + variances
         return jnp.sum(transitions.weights[:, None] * expected_log_normal(squares, self.noise[None, :]))
