@@ -10,9 +10,7 @@ from experiments._results import head
 TIMING = "median of repeated calls after one warm-up; float64; one BLAS thread"
 
 
-def write_results(
-    name: str, out: Path, rows: list[dict], seconds: float, *, timing: str = TIMING, **more: Any
-) -> Path:
+def write_results(name: str, out: Path, rows: list[dict], seconds: float, *, timing: str = TIMING, **more: Any) -> Path:
     """Write NAME.json with versions and machine facts; returns its path."""
     out.mkdir(parents=True, exist_ok=True)
     about = head(f"benchmarks.{name}", {"timing": timing})

@@ -126,7 +126,10 @@ def measure(sizes: dict[str, tuple[int, ...]], repeat: int, trajectories_count: 
             seconds.append(found[0])
             memory.append(found[1])
             key = {"case": axis, "method": "explicit", "seed": 0, "size": size}
-            rows += [{**key, "metric": "step_ms", "value": 1e3 * found[0]}, {**key, "metric": "bytes", "value": found[1]}]
+            rows += [
+                {**key, "metric": "step_ms", "value": 1e3 * found[0]},
+                {**key, "metric": "bytes", "value": found[1]},
+            ]
             print(f"{axis:<12}{size:>8}{1e3 * found[0]:>12.1f} ms{found[1] / 2**20:>10.1f} MiB", flush=True)
         slopes = exponent(list(values), seconds), exponent(list(values), memory)
         key = {"case": axis, "method": "explicit", "seed": 0}

@@ -71,8 +71,12 @@ def peers(stored: dict[str, Any], assets: Path) -> str:
         "peak_mib_ratio": "peak memory",
     }
     lines = [
-        [case, peer, *(number(value(rows, case=case, method=peer, metric=metric)) for metric in metrics)]
-        + [f"{value(rows, case=case, method=peer, metric='first_bound_difference'):.0e}"]
+        [
+            case,
+            peer,
+            *(number(value(rows, case=case, method=peer, metric=metric)) for metric in metrics),
+            number(value(rows, case=case, method=peer, metric="first_bound_difference"), 1),
+        ]
         for case, peer in pairs
     ]
     versions = ", ".join(f"{name} {version}" for name, version in stored["peers"].items())

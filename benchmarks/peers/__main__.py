@@ -68,7 +68,9 @@ def show(rows: list[dict], setting: Setting) -> None:
     """One line for each peer."""
     for name in dict.fromkeys(row["method"] for row in rows):
         value = {row["metric"]: row["value"] for row in rows if row["method"] == name}
-        line = f"\r{setting.name:<16}{name:<9}step {value['step_ms']:8.1f} ms  first turn {value['first_turn_s']:6.1f} s"
+        line = (
+            f"\r{setting.name:<16}{name:<9}step {value['step_ms']:8.1f} ms  first turn {value['first_turn_s']:6.1f} s"
+        )
         if name != OURS:
             line += (
                 f"  ratios: step {value['step_ms_ratio']:.1f} (goal {GOALS[setting.name]:.0f}), CPU time "

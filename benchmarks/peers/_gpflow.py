@@ -64,9 +64,7 @@ class Bound(tf.Module):
         for cell, name in zip(cells, ("forward", "backward"), strict=True):
             cell.build(self.inputs.shape)
             biases = np.stack([arrays[f"{name}_bias"], arrays[f"{name}_recurrent_bias"]])
-            cell.set_weights(
-                [keras_order(a) for a in (arrays[f"{name}_input"], arrays[f"{name}_recurrent"], biases)]
-            )
+            cell.set_weights([keras_order(a) for a in (arrays[f"{name}_input"], arrays[f"{name}_recurrent"], biases)])
         self.cells = cells
 
     def posterior(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +56,9 @@ class Ours:
 
 def write_problem(setting: Setting, chunks: int, path: Path) -> None:
     """Parameters, data and the noise of `chunks` runs of steps."""
-    (model, inference), data = make(setting, gpssm.Explicit())
+    tree: Any  # the settings are known to have a sparse GP and a recurrent network
+    tree, data = make(setting, gpssm.Explicit())
+    model, inference = tree
     transition, network = model.transition, inference.recognition
     parts = [kernel.kernels if isinstance(kernel, SumKernel) else (kernel,) for kernel in transition.kernels]
     arrays = {
@@ -79,8 +82,6 @@ def write_problem(setting: Setting, chunks: int, path: Path) -> None:
     }
     for name, cell in (("forward", network.forward), ("backward", network.backward)):
         arrays |= {f"{name}_{field.name}": getattr(cell, field.name) for field in dataclasses.fields(cell)}
-    make_noise: Callable = jax.jit(
-        jax.vmap(lambda key: noise_of(key, setting.episodes, setting.steps, setting.states))
-    )
+    make_noise: Callable = jax.jit(jax.vmap(lambda key: noise_of(key, setting.episodes, setting.steps, setting.states)))
     arrays["noise"] = np.stack([make_noise(keys_of(chunk)) for chunk in range(chunks)])
-    np.savez(path, **{name: np.asarray(value) for name, value in arrays.items()})
+    np.savez(path, **{name: np.asarray(value) for name, value in arrays.items()})  # pyright: ignore[reportArgumentType]

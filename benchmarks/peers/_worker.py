@@ -7,10 +7,10 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
-Run = Callable[[int], Sequence[float]]
+Run = Callable[[int], Iterable[float]]
 """Given the number of the run of steps, take these steps; the bound before each."""
 
 
