@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("step", "floor", "growth", "peers")
+NAMES = ("step", "floor", "growth", "restarts", "long_record", "peers")
 
 
 def main() -> None:

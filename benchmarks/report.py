@@ -161,18 +161,63 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
     return "\n\n".join(parts)
 
 
+def restarts(stored: dict[str, Any]) -> str:
+    """Cost of several starts at once."""
+    rows = stored["rows"]
+    together = [row for row in rows if row["metric"] == "times_one"]
+    counts = sorted({row["size"] for row in together})
+    cases = dict.fromkeys(row["case"] for row in together)
+    lines = [[case, *(number(value(together, case=case, size=count)) for count in counts)] for case in cases]
+    speedups = [row for row in rows if row["metric"] == "speedup"]
+    words = ", ".join(f"{row['case']} {row['value']:.2f}" for row in speedups)
+    parts = [
+        "## Many starts at once, and two devices",
+        "Time of training several starts together (`gpssm.fit_many`) as a multiple of one.",
+        about(stored),
+        table(["setting", *(f"{count} starts" for count in counts)], lines),
+        f"Episodes shared between two virtual devices (`gpssm.Devices`), times as fast as on one: {words}.",
+    ]
+    return "\n\n".join(parts)
+
+
+def long_record(stored: dict[str, Any]) -> str:
+    """Training on a long record."""
+    rows = stored["rows"]
+    metrics = {
+        "peak_mib": "peak memory, MiB",
+        "seconds": "seconds",
+        "first_bound": "bound at first",
+        "last_bound": "bound at last",
+        "free_run_rmse": "RMSE of a free run",
+        "share_of_std": "over the standard deviation",
+    }
+    sizes = sorted({row["size"] for row in rows})
+    lines = [[f"{size:,}", *(number(value(rows, size=size, metric=metric)) for metric in metrics)] for size in sizes]
+    parts = [
+        "## A long record in bounded memory",
+        f"{rows[0]['case']}; {stored['steps']} steps of natural-gradient training, two states. This shows that memory "
+        "does not grow with the record, not how good a model can be made.",
+        about(stored),
+        table(["samples", *metrics.values()], lines),
+    ]
+    return "\n\n".join(parts)
+
+
 def build(folder: Path, docs: Path) -> Path:
     """Write the page and its figures; parts without results are left out."""
     assets = docs / "assets"
     assets.mkdir(parents=True, exist_ok=True)
-    found = {name: load(name, folder) for name in ("peers", "floor", "growth")}
+    sections = {
+        "peers": lambda stored: peers(stored, assets),
+        "floor": floor,
+        "growth": lambda stored: growth(stored, assets),
+        "restarts": restarts,
+        "long_record": long_record,
+    }
     parts = [HEADER.strip()]
-    if (stored := found["peers"]) is not None:
-        parts.append(peers(stored, assets))
-    if (stored := found["floor"]) is not None:
-        parts.append(floor(stored))
-    if (stored := found["growth"]) is not None:
-        parts.append(growth(stored, assets))
+    for name, section in sections.items():
+        if (stored := load(name, folder)) is not None:
+            parts.append(section(stored))
     page = docs / "speed.md"
     page.write_text("\n\n".join(parts).rstrip() + "\n")
     return page

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF, AbstractKernel, Matern12
+from jaxtyping import PRNGKeyArray
 
 import gpssm
 from benchmarks._results import write_results
@@ -64,24 +65,41 @@ SETTINGS = (
 )
 
 
-def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1):
-    """Random data of the right size, a model and its inference."""
+def episodes_of(setting: Setting) -> gpssm.Episodes:
+    """Random data of the right size."""
     rng = np.random.default_rng(0)
     shape = (setting.episodes, setting.steps)
     y = np.cumsum(0.3 * rng.standard_normal((*shape, setting.outputs)), axis=1)
     u = rng.standard_normal((*shape, setting.inputs))
-    episodes = gpssm.Episodes.from_arrays(y=list(y), u=list(u))
+    return gpssm.Episodes.from_arrays(y=list(y), u=list(u))
+
+
+def start_of(
+    setting: Setting,
+    episodes: gpssm.Episodes,
+    inducing: gpssm.Explicit | gpssm.Collapsed,
+    paths: int = 1,
+    *,
+    key: PRNGKeyArray | None = None,
+) -> tuple[gpssm.GPSSM, gpssm.Variational]:
+    """A model and its inference before training."""
+    keys = (jr.key(0), jr.key(1)) if key is None else jr.split(key)
     model = gpssm.GPSSM.from_data(
         episodes,
         state_dim=setting.states,
         kernel=setting.kernel(setting.states + setting.inputs),
         num_inducing=setting.inducing,
-        key=jr.key(0),
+        key=keys[0],
     )
-    network = gpssm.BiRNN.from_data(episodes, state_dim=setting.states, hidden=setting.hidden, key=jr.key(1))
+    network = gpssm.BiRNN.from_data(episodes, state_dim=setting.states, hidden=setting.hidden, key=keys[1])
+    return model, gpssm.Variational(network, inducing, gpssm.Paths(paths))
+
+
+def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1):
+    """Data as a step sees them, and a start."""
+    episodes = episodes_of(setting)
     data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
-    tree = prepare(model, gpssm.Variational(network, inducing, gpssm.Paths(paths)), jnp.float64)
-    return tree, data
+    return prepare(*start_of(setting, episodes, inducing, paths), jnp.float64), data
 
 
 def timed(function: Callable, *args, repeat: int) -> tuple[float, float]:
