@@ -40,7 +40,7 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 
 # The CPU build of PyTorch where it can be had: the default one brings gigabytes for graphics cards.
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	$(INSTALL) --torch-backend cpu -e '.[bench]' || $(INSTALL) -e '.[bench]'
+	$(INSTALL) --torch-backend cpu -e '.[bench]' 2>/dev/null || $(INSTALL) -e '.[bench]'
 	@touch $@ $(VENV)/.installed
 
 install: $(VENV)/.installed-dev $(VENV)/.installed-docs ## Install the package with everything needed to work on it
