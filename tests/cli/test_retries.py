@@ -30,7 +30,7 @@ OVERCONFIDENT = Scores(0.2, 80.0, -1.0, 0.4)
 def test_seeds_are_tried_until_one_is_good(monkeypatch, scores, ends, tries, seed, result):
     places: list[Path] = []
 
-    def learn(train, held_out, states, recipe, folder, progress):
+    def learn(train, held_out, states, recipe, folder, progress, devices):
         places.append(folder)
         return object.__new__(gpssm.Identified)
 
@@ -39,6 +39,6 @@ def test_seeds_are_tried_until_one_is_good(monkeypatch, scores, ends, tries, see
     monkeypatch.setattr(_run_fit, "ending", lambda system: gpssm.Result[ends[len(places) - 1]])
     monkeypatch.setattr(_run_fit, "free_run_scores", lambda *args, **options: next(judged))
     screen = Console(quiet=True)
-    (chosen,) = _run_fit._tried(RUNS, RUNS, range(1, 2), RECIPE, Path("place"), screen, tries)
+    (chosen,) = _run_fit._tried(RUNS, RUNS, range(1, 2), RECIPE, Path("place"), screen, tries, None)
     assert (chosen.seed, chosen.result.name) == (seed, result)
     assert places == [Path("place"), Path("place/seed-8"), Path("place/seed-9")][: len(scores)]

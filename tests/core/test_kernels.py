@@ -200,6 +200,7 @@ def test_angles_a_full_turn_apart_are_the_same_point():
     x = np.random.default_rng(3).standard_normal((4, INPUTS))
     turned = x + np.array([0.0, 2.0 * np.pi / 2.5, 0.0])
     half = x + np.array([0.0, np.pi / 2.5, 0.0])
+    x, turned, half = (jnp.asarray(points) for points in (x, turned, half))
     same = np.asarray(cross_covariance(kernel, x, x))
     np.testing.assert_allclose(np.asarray(cross_covariance(kernel, turned, x)), same, rtol=1e-12)
     assert np.abs(np.asarray(cross_covariance(kernel, half, x)) - same).max() > 0.1
@@ -216,4 +217,4 @@ def test_angles_that_make_no_sense_are_refused(inputs, radians):
 
 def test_an_angle_that_the_points_do_not_have_is_named():
     with pytest.raises(ValueError, match="points have 3 coordinates"):
-        cross_covariance(Angles(gk.RBF(), inputs=(3,), radians=(1.0,)), np.zeros((2, 3)), np.zeros((2, 3)))
+        cross_covariance(Angles(gk.RBF(), inputs=(3,), radians=(1.0,)), jnp.zeros((2, 3)), jnp.zeros((2, 3)))

@@ -75,10 +75,10 @@ def on_angle(column: int, radians: float, base: Kernel) -> Kernel:
     """A kernel of the other inputs and of sine and cosine of one."""
 
     def features(x: np.ndarray) -> np.ndarray:
-        angle = radians * x[column]
-        return np.array([*np.delete(x, column), np.sin(angle), np.cos(angle)])
+        angle = radians * x[..., [column]]
+        return np.concatenate([np.delete(x, column, axis=-1), np.sin(angle), np.cos(angle)], axis=-1)
 
-    return lambda x, y: base(features(x), features(y))
+    return lambda a, b: base(features(a), features(b))
 
 
 def manifold(base: Kernel, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray]) -> Kernel:
