@@ -75,6 +75,7 @@ def measure(setting: Setting, rate: float, copy_rate: float, repeat: int) -> lis
     compiled = jax.jit(step).lower(*arguments).compile()
     seconds = smallest(compiled, *arguments, repeat=repeat)
     memory = compiled.memory_analysis()
+    assert memory is not None, "this backend does not say what memory it takes"
     moved = 2 * memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
     counted = operations(setting)
     arithmetic, traffic = sum(counted.values()) / rate, moved / copy_rate

@@ -23,6 +23,7 @@ from gpssm.data import Episodes, Padded, Scaler
 from gpssm.fit import Progress, Silent, Status, Trained, polish, prepare
 from gpssm.inference import AbstractExpectation, GaussHermite, Variational, closed_form, default_rule
 from gpssm.recognition import FreeStates
+from gpssm.transition import Linear, SparseGP
 
 START_ITERATIONS = 30
 CYCLE_ITERATIONS = 8
@@ -91,8 +92,8 @@ def _with_shared_noise(model: GPSSM, outputs: int) -> GPSSM:
 
     Noises that are not to be learnt stay, and so do those of outputs that are mixtures of states.
     """
-    unexplained = model.transition.noise_variance()
-    if _learnt(model.transition.noise):
+    transition, unexplained = model.transition, model.transition.noise_variance()
+    if isinstance(transition, SparseGP | Linear) and _learnt(transition.noise):
         model = eqx.tree_at(lambda m: m.transition.noise, model, Positive.of(unexplained / 3.0))
     emission = model.emission
     assert isinstance(emission, LinearGaussian)
