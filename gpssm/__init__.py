@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpssm import baselines, kernels, metrics, plots, readers, report, selection
-    from gpssm._emission import AbstractEmission, LinearGaussian
+    from gpssm._emission import AbstractEmission, LinearGaussian, Magnitude
     from gpssm._grow import grow
     from gpssm._history import History
     from gpssm._identify import FitResult, fit, fit_free, identify, refine
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from gpssm.files import Checkpoints, FileError, ResumeError, StorageError, describe, load, save
     from gpssm.fit import Console, FullBatch, Minibatches, Plateau, Rates, Silent, Windows, adam, drive, polish, train
     from gpssm.inference import Bound, Collapsed, Explicit, GaussHermite, NaturalGradient, Paths, Variational
+    from gpssm.output_error import Signed, Unsigned, fit_output_error
     from gpssm.predict import (
         EKF,
         UKF,
+        Ensemble,
         Filtered,
         Identified,
         IndependentSteps,
@@ -52,7 +54,7 @@ __version__ = "0.1.0"
 # once and data are checked without JAX. Type checkers read the imports above; this table says the same at run time.
 _PUBLIC = {
     "gpssm": ("baselines", "kernels", "metrics", "plots", "readers", "report", "selection"),
-    "gpssm._emission": ("AbstractEmission", "LinearGaussian"),
+    "gpssm._emission": ("AbstractEmission", "LinearGaussian", "Magnitude"),
     "gpssm._grow": ("grow",),
     "gpssm._history": ("History",),
     "gpssm._identify": ("FitResult", "fit", "fit_free", "identify", "refine"),
@@ -75,9 +77,11 @@ _PUBLIC = {
         "train",
     ),
     "gpssm.inference": ("Bound", "Collapsed", "Explicit", "GaussHermite", "NaturalGradient", "Paths", "Variational"),
+    "gpssm.output_error": ("Signed", "Unsigned", "fit_output_error"),
     "gpssm.predict": (
         "EKF",
         "UKF",
+        "Ensemble",
         "Filtered",
         "Identified",
         "IndependentSteps",
@@ -150,6 +154,7 @@ __all__ = [
     "Collapsed",
     "Console",
     "DataError",
+    "Ensemble",
     "Episode",
     "Episodes",
     "Explicit",
@@ -168,6 +173,7 @@ __all__ = [
     "Linear",
     "LinearGaussian",
     "LinearMean",
+    "Magnitude",
     "MeanOnly",
     "Minibatches",
     "NaturalGradient",
@@ -184,11 +190,13 @@ __all__ = [
     "Rollout",
     "Scaler",
     "Selection",
+    "Signed",
     "Silent",
     "SparseGP",
     "States",
     "StorageError",
     "TanhRNN",
+    "Unsigned",
     "Variational",
     "Windows",
     "adam",
@@ -197,6 +205,7 @@ __all__ = [
     "drive",
     "fit",
     "fit_free",
+    "fit_output_error",
     "from_benchmark",
     "from_dataframe",
     "from_pairs",

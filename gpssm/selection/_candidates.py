@@ -21,7 +21,8 @@ from gpssm.baselines import Autoregression, AutoregressiveGP, AutoregressiveLine
 from gpssm.data import Episodes, Scaler
 from gpssm.fit import Silent
 from gpssm.inference import Collapsed, Paths, Variational
-from gpssm.predict import Identified
+from gpssm.output_error import AbstractReading, fit_output_error
+from gpssm.predict import Ensemble, Identified
 from gpssm.recognition import BiRNN
 from gpssm.transition import AbstractMean, LinearMean
 
@@ -159,6 +160,43 @@ class GrownCandidate:
         return grow(
             linear, episodes, num_inducing=self.num_inducing, iterations=self.iterations, key=grow_key
         ).identified
+
+
+@final
+@dataclass(frozen=True)
+class OutputErrorCandidate:
+    """A linear system with a GP correction, fitted by its free runs."""
+
+    states: int
+    num_inducing: int = 30
+    lengthscale: float = 2.0
+    reading: AbstractReading | None = None
+    rounds: int = 6
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
+        """Fit."""
+        return fit_output_error(
+            episodes,
+            states=self.states,
+            num_inducing=self.num_inducing,
+            lengthscale=self.lengthscale,
+            reading=self.reading,
+            rounds=self.rounds,
+            key=key,
+        )
+
+
+@final
+@dataclass(frozen=True)
+class EnsembleCandidate:
+    """Several candidates, fitted each with a key of its own and averaged."""
+
+    members: tuple[Callable[..., Any], ...]
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Ensemble:
+        """Fit all members."""
+        keys = jr.split(key, len(self.members))
+        return Ensemble(tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True)))
 
 
 @double_precision
