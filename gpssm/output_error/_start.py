@@ -21,6 +21,8 @@ DOUBT = 0.1
 """Ridge on the first state, in units of the output's variance."""
 POLES = (0.5, 0.8, 0.9, 0.95)
 """Low-pass filters by which an input may tell the sign of an output that is measured without."""
+PASSES = 8
+"""How often the sign is guessed."""
 
 
 @final
@@ -60,17 +62,26 @@ class Unsigned(AbstractReading):
     """y = |weight x + offset|: the sensor shows magnitudes, zero being zero in the user's units."""
 
     def start(self, scaled: Episodes, scaler: Scaler, order: int) -> Start:
-        """The sign is guessed from each input, low-passed in several ways; the guess that a linear system explains best
-        is the start."""
+        """The sign is guessed from each input, low-passed in several ways. A linear system is identified with the sign,
+        the sign of its own free run is the next guess, and so on; the system whose magnitudes are closest is the start.
+        """
         if scaled.num_inputs == 0:
             raise DataError("the sign of outputs that are measured without it is guessed from inputs, of which none is")
         floor = -scaler.undo_mean(np.zeros(scaled.num_outputs)) / scaler.undo_std(np.ones(scaled.num_outputs))
+        magnitudes = [episode.y - floor for episode in scaled]
         found = []
         for pole in POLES:
             for channel in range(scaled.num_inputs):
-                signed = Episodes([_with_sign(episode, floor, channel, pole) for episode in scaled])
-                found.append(_best(signed, order))
-        system, states, _ = min(found, key=lambda trial: trial[2])
+                signs = [np.tile(_low_pass(e.u[:, channel], pole)[:, None], e.num_outputs) for e in scaled]
+                for _ in range(PASSES):
+                    system, states, _ = _best(_with_signs(scaled, magnitudes, signs), order)
+                    signs = [x @ system.C.T + system.b for x in states]
+                    misses = [
+                        np.where(e.observed, np.abs(s) - m, 0.0)
+                        for e, s, m in zip(scaled, signs, magnitudes, strict=True)
+                    ]
+                    found.append((float(sum((miss**2).sum() for miss in misses)), system, states))
+        _, system, states = min(found, key=lambda trial: trial[0])
         emission = Magnitude(
             jnp.asarray(system.C),
             jnp.asarray(system.b),
@@ -80,14 +91,21 @@ class Unsigned(AbstractReading):
         return Start(system, states, emission)
 
 
-def _with_sign(scaled: Episode, floor: Float[np.ndarray, " O"], channel: int, pole: float) -> Episode:
-    slow, past = np.zeros(len(scaled)), 0.0
-    for t, now in enumerate(scaled.u[:, channel]):
+def _low_pass(values: Float[np.ndarray, " T"], pole: float) -> Float[np.ndarray, " T"]:
+    slow, past = np.zeros(len(values)), values[0]
+    for t, now in enumerate(values):
         slow[t] = past
         past = pole * past + (1.0 - pole) * now
-    slow[0] = scaled.u[0, channel]
-    signs = np.where(slow < 0.0, -1.0, 1.0)[:, None]
-    return Episode(y=signs * (scaled.y - floor), u=scaled.u, mask=scaled.observed, dt=scaled.dt, name=scaled.name)
+    return slow
+
+
+def _with_signs(scaled: Episodes, magnitudes: list[np.ndarray], signs: list[np.ndarray]) -> Episodes:
+    return Episodes(
+        [
+            Episode(y=np.where(s < 0.0, -m, m), u=e.u, mask=e.observed, dt=e.dt, name=e.name)
+            for e, m, s in zip(scaled, magnitudes, signs, strict=True)
+        ]
+    )
 
 
 def _best(scaled: Episodes, order: int) -> tuple[LinearSystem, tuple[np.ndarray, ...], float]:
