@@ -94,7 +94,7 @@ class LinearGaussian(AbstractEmission):
 
 
 class Magnitude(AbstractEmission):
-    """y = floor + |weight x + offset| + noise: a sensor that does not see the sign, such as a pulse counter for a speed.
+    """y = floor + |weight x + offset| + noise: a sensor without sign, such as one that counts the pulses of a shaft.
 
     The floor is what the sensor shows at zero, in the model's units; it is known and not learnt.
     """

@@ -40,6 +40,7 @@ def fit_output_error(
     lengthscale: float = 2.0,
     reading: AbstractReading | None = None,
     rounds: int = 6,
+    trusting: int = 2,
     iterations: int = 10,
     scaler: Scaler | None = None,
     key: PRNGKeyArray,
@@ -49,9 +50,13 @@ def fit_output_error(
     The bound judges single steps; this judges what comes out after hundreds of them. A free run fits anything if it is
     let, therefore two brakes. First, everything has a prior: the linear part around the identified linear system, the
     GP's inducing values around zero, with an amplitude for each state that is re-estimated in each of the `rounds` from
-    how many parameters the data determine (MacKay's evidence framework). Second, what a free run misses is correlated in
-    time, so that n residuals are worth fewer independent ones; the likelihood is raised to the power of one over their
-    correlation time.
+    how many parameters the data determine (MacKay's evidence framework). Second, what a free run misses is correlated
+    in time, so that n residuals are worth fewer independent ones; the likelihood is raised to the power of one over
+    their correlation time.
+
+    What a linear system misses may last so long that, with the second brake on, the GP never gets a chance to explain
+    it: in the first `trusting` rounds residuals count as independent and amplitudes are kept. With few data that start
+    leads to memorising, and none is better: let `gpssm.select` compare 0 and 2.
 
     The posterior over the GP is Gaussian with the curvature at the optimum. `iterations` of Levenberg and Marquardt are
     made in each round. The key places the inducing inputs.
@@ -62,10 +67,12 @@ def fit_output_error(
     start = (Signed() if reading is None else reading).start(scaled, scaler, states)
     problem = _Problem.of(start, scaled, num_inducing, lengthscale, key)
     history = History(float(episodes.num_steps))
+    problem = problem.trusting() if trusting else problem.weighed(0.0)
     for i in range(rounds):
         problem = problem.search(iterations)
         history.events.append(problem.described())
-        problem = problem.trusting() if i < rounds // 3 else problem.reweighed()
+        if i < rounds - 1:
+            problem = problem.trusting() if i < trusting else problem.reweighed()
     model = problem.model()
     history.seconds = time.monotonic() - began
     return Identified(
@@ -110,8 +117,7 @@ class _Problem:
         moved = (0.1 * jr.normal(value_key, values.shape), starts)
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
         frame = Frame(jnp.asarray(inducing), jnp.full(len(system.c), FIRST_AMPLITUDE))
-        first = cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
-        return first.trusting()
+        return cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
 
     def search(self, iterations: int) -> "_Problem":
         """Levenberg and Marquardt with noise and amplitudes held."""
@@ -150,8 +156,6 @@ class _Problem:
     def reweighed(self) -> "_Problem":
         """Noise, correlation time and amplitudes from the optimum. A change of amplitude leaves the function alone."""
         covariance = self._covariance()
-        determined = float(np.trace(self._optimum().curvature @ covariance))
-        found = np.asarray(residuals(self.parameters, self.frame, self.records))
         values, amplitudes = np.asarray(self.parameters.values), np.asarray(self.frame.amplitudes)
         left = np.diagonal(covariance)[self._places()].reshape(values.shape)
         by_data = np.maximum(values.shape[1] - left.sum(axis=1), 1e-3)
@@ -159,23 +163,37 @@ class _Problem:
         factor = np.clip(amplitudes * factor, 1e-3, 3.0) / amplitudes
         parameters = eqx.tree_at(lambda p: p.values, self.parameters, jnp.asarray(values / factor[:, None]))
         frame = Frame(self.frame.inducing, jnp.asarray(amplitudes * factor))
-        return self._replace(parameters=parameters, frame=frame)._with_residuals(found, determined)
+        return self._replace(parameters=parameters, frame=frame).weighed(self._determined())
 
     def model(self) -> GPSSM:
         """The state-space model with a Gaussian posterior over the GP and both noises."""
         parameters, frame = self.parameters, self.frame
         scales = np.exp(np.asarray(parameters.log_scales))
         kernels = [RBF(lengthscale=jnp.asarray(scales), variance=float(a) ** 2) for a in frame.amplitudes]  # pyright: ignore[reportArgumentType]
-        process, measured = split_noise(parameters, frame, self.records, self.variances)
+        process, measured = split_noise(parameters, frame, self.records, self._noise())
         dims, size = parameters.values.shape
         places = np.flatnonzero(self._places()).reshape(dims, size)
-        covariance = self._covariance()
-        chols = np.stack([np.linalg.cholesky(covariance[np.ix_(row, row)]) for row in places])
+        # The independent Gaussians closest to the joint posterior: each given the others. Marginals would pretend that
+        # errors which cancel in every free run were independent of one another.
+        precision = self._optimum().curvature + np.diag(self._precision())
+        chols = np.stack([np.linalg.cholesky(np.linalg.inv(precision[np.ix_(row, row)])) for row in places])
         gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=max(process, 1e-10), mean=parameters.mean)
         told = (parameters.values, LowerTriangular.of(jnp.asarray(chols)))
         gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, told)
         emission = eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(jnp.asarray(measured)))
         return GPSSM(gp, emission, dims)
+
+    def _noise(self) -> Float[np.ndarray, " O"]:
+        """Variances of the residuals. What the parameters may be wrong by is in their own posterior, and does not count
+        here again."""
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
+        count = np.maximum(np.asarray(self.records.observed).sum(axis=0), 1)
+        freedom = max(1.0 - self._determined() / count.sum(), FREEDOM)
+        return np.maximum((found**2).sum(axis=0) / (count * freedom), 1e-8)
+
+    def _determined(self) -> float:
+        """How many parameters the data determine."""
+        return float(np.trace(self._optimum().curvature @ self._covariance()))
 
     def described(self) -> str:
         """One line for the history."""
@@ -188,7 +206,9 @@ class _Problem:
             f"length-scales {scales}"
         )
 
-    def _with_residuals(self, found: np.ndarray, determined: float) -> "_Problem":
+    def weighed(self, determined: float) -> "_Problem":
+        """Noise and correlation time from the residuals, when so many parameters are determined by them."""
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
         count = np.asarray(self.records.observed).sum(axis=0)
         lasting = correlation_time(found, self.records)
         freedom = np.maximum(1.0 - lasting * determined / count.sum(), FREEDOM)

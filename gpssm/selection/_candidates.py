@@ -172,6 +172,7 @@ class OutputErrorCandidate:
     lengthscale: float = 2.0
     reading: AbstractReading | None = None
     rounds: int = 6
+    trusting: int = 2
 
     def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
         """Fit."""
@@ -182,6 +183,7 @@ class OutputErrorCandidate:
             lengthscale=self.lengthscale,
             reading=self.reading,
             rounds=self.rounds,
+            trusting=self.trusting,
             key=key,
         )
 
