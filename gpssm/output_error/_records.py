@@ -32,14 +32,16 @@ class Records(NamedTuple):
         first = np.concatenate([np.arange(length) == 0 for length in lengths])
         index = np.repeat(np.arange(len(lengths)), lengths)
         return cls(
-            *(jnp.asarray(_filled(np.concatenate(parts), missing)) for parts in _columns(scaled)),
-            jnp.asarray(_filled(first, missing)),
-            jnp.asarray(_filled(index, missing)),
+            y=_table([episode.y for episode in scaled], missing),
+            u=_table([episode.u for episode in scaled], missing),
+            observed=_table([episode.observed for episode in scaled], missing),
+            first=jnp.asarray(_filled(first, missing)),
+            episode=jnp.asarray(_filled(index, missing)),
         )
 
 
-def _columns(scaled: Episodes) -> tuple[list[np.ndarray], ...]:
-    return [e.y for e in scaled], [e.u for e in scaled], [e.observed for e in scaled]
+def _table(parts: list[np.ndarray], missing: int) -> Array:
+    return jnp.asarray(_filled(np.concatenate(parts), missing))
 
 
 def _filled(values: np.ndarray, missing: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import jax.random as jr
 import numpy as np
@@ -14,6 +14,7 @@ from gpssm.predict._propagate import AbstractPropagation
 from gpssm.predict._rollout import Rollout
 
 
+@runtime_checkable
 class Member(Protocol):
     """Anything that predicts: an identified system or a baseline."""
 
@@ -43,7 +44,7 @@ class Ensemble:
     the mixture errs less than its members do on average, and its bands hold their disagreement as well.
     """
 
-    members: tuple[Any, ...]
+    members: tuple[Member, ...]
 
     def __post_init__(self) -> None:
         if not self.members:
