@@ -78,8 +78,8 @@ PROTOCOL = {
     "the best, and for `selected` the simplest of those within one standard error of the best. No test half was used",
     "gpssm": "a sparse-GP correction of a linear system, fitted by free runs (gpssm.fit_output_error); on the drive "
     "outputs are magnitudes, because its sensor is known to lose the sign",
-    "mixtures": "gpssm.Ensemble in equal parts: of all four gpssm settings; `mixture` of these, arx with 4 lags and the "
-    "kalman model",
+    "mixtures": "gpssm.Ensemble in equal parts: of all four gpssm settings; `mixture` of these, arx with 4 lags and "
+    "the kalman model",
     "gp-narx": f"for comparison, {NARX_LAGS} lags fixed beforehand; not among what `selected` is chosen from",
     "candidates": {family: list(candidates) for family, candidates in families("").items()},
     "units": "of the record",
