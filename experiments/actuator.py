@@ -19,23 +19,31 @@ import gpssm
 from experiments._data import halves
 from experiments._free_run import N_INIT, free_run, scores
 from experiments._results import Results, arguments
-from experiments.real_sets import families, held_out_scores
+from experiments.real_sets import held_out_scores
 from gpssm import plots
 from gpssm.baselines import AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
-from gpssm.selection import OutputErrorCandidate, grid
+from gpssm.selection import EnsembleCandidate, FreeStatesCandidate, OutputErrorCandidate, grid, identified_linear_mean
 
 SEEDS = (0, 1, 2, 3, 4)
 PAPER_STATES, PAPER_INDUCING, PAPER_HIDDEN, PAPER_STEPS = 4, 15, 15, 4000
-CANDIDATES = families("actuator")["gpssm"]
+SINGLE = {
+    "free runs, 2 states": OutputErrorCandidate(2),
+    "free runs, 3 states": OutputErrorCandidate(3),
+    "bound, 2 states, linear mean, 40 iterations": FreeStatesCandidate(2, mean=identified_linear_mean, iterations=40),
+    "bound, 2 states, 100 iterations": FreeStatesCandidate(2, iterations=100),
+}
+CANDIDATES = {**SINGLE, "mixture": EnsembleCandidate(tuple(SINGLE.values()))}
 QUICK = grid("gpssm", OutputErrorCandidate, states=(2,), num_inducing=(10,), rounds=(1,))
 PROTOCOL = {
     "split": "first 512 samples train, last 512 test",
     "prediction": f"one free run over the test half; its first {N_INIT} samples are read and not scored",
     "paper": f"RBF + Matern-1/2, {PAPER_INDUCING} inducing points, {PAPER_HIDDEN} hidden units, explicit q(u), Adam "
     f"1e-2 with cosine decay, {PAPER_STEPS} steps; the paper does not say how many states: {PAPER_STATES} here",
-    "selection": "best: by gpssm.select over free runs of four held-out blocks of the training half, one seed; the "
-    "test half was not used; candidates: " + "; ".join(CANDIDATES),
-    "best": "fitted by free runs (gpssm.fit_output_error); a mixture is an ensemble of all four settings",
+    "selection": "best: by gpssm.select, free runs from the start of the training half, scored in four held-out "
+    "blocks, one seed; candidates: " + "; ".join(CANDIDATES),
+    "best": "free runs: gpssm.fit_output_error; bound: gpssm.fit_free; mixture: an ensemble of the other four",
+    "seen": "before the candidates fitted by the bound were added, those fitted by free runs had been seen on the test "
+    "half: 0.56 to 0.60 with 2 states",
     "units": "of the record",
 }
 

@@ -6,6 +6,7 @@ from gpssm.selection._candidates import (
     AutoregressiveLinearCandidate,
     ConstantCandidate,
     EnsembleCandidate,
+    FreeStatesCandidate,
     GPSSMCandidate,
     GrownCandidate,
     LinearKalmanCandidate,
@@ -13,7 +14,7 @@ from gpssm.selection._candidates import (
     grid,
     identified_linear_mean,
 )
-from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold
+from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold, LongRuns
 from gpssm.selection._scores import Row, Score, Selection
 from gpssm.selection._select import select
 
@@ -27,9 +28,11 @@ __all__ = [
     "EnsembleCandidate",
     "EpisodeFolds",
     "Fold",
+    "FreeStatesCandidate",
     "GPSSMCandidate",
     "GrownCandidate",
     "LinearKalmanCandidate",
+    "LongRuns",
     "OutputErrorCandidate",
     "Row",
     "Score",

@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._grow import grow
 from gpssm._guess import latent_guess
-from gpssm._identify import fit, refine
+from gpssm._identify import fit, fit_free, refine
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
 from gpssm.baselines import Autoregression, AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
@@ -140,6 +140,30 @@ class GPSSMCandidate:
                 fitted, episodes, iterations=self.iterations, network_steps=0, progress=Silent(), key=refine_key
             )
         return fitted.identified
+
+
+@final
+@dataclass(frozen=True)
+class FreeStatesCandidate:
+    """A GPSSM trained without a network, as `gpssm.fit_free` does; few iterations are a brake of their own."""
+
+    states: int
+    num_inducing: int = 50
+    mean: MakeMean | None = None
+    """As for `GPSSMCandidate`."""
+    iterations: int = 100
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
+        """Fit."""
+        model_key, fit_key = jr.split(key)
+        model = GPSSM.from_data(
+            episodes,
+            state_dim=self.states,
+            num_inducing=self.num_inducing,
+            mean=None if self.mean is None else self.mean(episodes, self.states),
+            key=model_key,
+        )
+        return fit_free(model, episodes, iterations=self.iterations, progress=Silent(), key=fit_key).identified
 
 
 @final
