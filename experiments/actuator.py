@@ -1,7 +1,7 @@
 """The hydraulic actuator of the paper: fit the first 512 samples, simulate the other 512 freely, with bands.
 
 Reads `actuator/actuator.mat` from the folder in GPSSM_DATA. Two rows for the model: the paper's settings, and ours,
-chosen among a few on held-out blocks of the training half.
+chosen among a few on held-out blocks of the training half and fitted by free runs.
 """
 
 from functools import partial
@@ -19,25 +19,31 @@ import gpssm
 from experiments._data import halves
 from experiments._free_run import N_INIT, free_run, scores
 from experiments._results import Results, arguments
-from experiments.real_sets import choose
+from experiments.real_sets import held_out_scores
 from gpssm import plots
 from gpssm.baselines import AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
-from gpssm.selection import GPSSMCandidate, grid
+from gpssm.selection import EnsembleCandidate, FreeStatesCandidate, OutputErrorCandidate, grid, identified_linear_mean
 
 SEEDS = (0, 1, 2, 3, 4)
 PAPER_STATES, PAPER_INDUCING, PAPER_HIDDEN, PAPER_STEPS = 4, 15, 15, 4000
-CANDIDATES = {
-    **grid("gpssm", GPSSMCandidate, states=(2,), num_inducing=(50,), steps=(800, 1500), iterations=(0, 60)),
-    **grid("gpssm", GPSSMCandidate, states=(3,), num_inducing=(50,), steps=(1500,), iterations=(0,)),
+SINGLE = {
+    "free runs, 2 states": OutputErrorCandidate(2),
+    "free runs, 3 states": OutputErrorCandidate(3),
+    "bound, 2 states, linear mean, 40 iterations": FreeStatesCandidate(2, mean=identified_linear_mean, iterations=40),
+    "bound, 2 states, 100 iterations": FreeStatesCandidate(2, iterations=100),
 }
-QUICK = grid("gpssm", GPSSMCandidate, states=(2,), num_inducing=(10,), steps=(20,), iterations=(2,))
+CANDIDATES = {**SINGLE, "mixture": EnsembleCandidate(tuple(SINGLE.values()))}
+QUICK = grid("gpssm", OutputErrorCandidate, states=(2,), num_inducing=(10,), rounds=(1,))
 PROTOCOL = {
     "split": "first 512 samples train, last 512 test",
     "prediction": f"one free run over the test half; its first {N_INIT} samples are read and not scored",
     "paper": f"RBF + Matern-1/2, {PAPER_INDUCING} inducing points, {PAPER_HIDDEN} hidden units, explicit q(u), Adam "
     f"1e-2 with cosine decay, {PAPER_STEPS} steps; the paper does not say how many states: {PAPER_STATES} here",
-    "selection": "best: by gpssm.select over free runs of four held-out blocks of the training half, two seeds; "
-    "candidates: " + "; ".join(CANDIDATES),
+    "selection": "best: by gpssm.select, free runs from the start of the training half, scored in four held-out "
+    "blocks, one seed; candidates: " + "; ".join(CANDIDATES),
+    "best": "free runs: gpssm.fit_output_error; bound: gpssm.fit_free; mixture: an ensemble of the other four",
+    "seen": "before the candidates fitted by the bound were added, those fitted by free runs had been seen on the test "
+    "half: 0.56 to 0.60 with 2 states",
     "units": "of the record",
 }
 
@@ -63,14 +69,18 @@ def main() -> None:
     results = Results("actuator", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
     train, test = halves("actuator")
     candidates = QUICK if options.quick else CANDIDATES
-    chosen = results.choice("actuator", "best", partial(choose, candidates, train, N_INIT, options.quick))
+    chosen = results.choice(
+        "actuator",
+        "best",
+        lambda: held_out_scores(candidates, train, N_INIT, options.quick).best or next(iter(candidates)),
+    )
     methods: dict[str, Any] = {
         "constant": lambda seed: Constant.fit(train),
         "arx": lambda seed: AutoregressiveLinear.fit(train, output_lags=10),
         "kalman": lambda seed: LinearKalman.fit(train, order=4, key=jr.key(seed)),
         "gp-narx": lambda seed: AutoregressiveGP.fit(train, output_lags=10, key=jr.key(seed)),
-        "gpssm paper": lambda seed: paper(train, 20 if options.quick else PAPER_STEPS, seed),
         "gpssm best": lambda seed: candidates[chosen](train, key=jr.fold_in(jr.key(3), seed)),
+        "gpssm paper": lambda seed: paper(train, 20 if options.quick else PAPER_STEPS, seed),
     }
 
     def work(method: str, seed: int) -> dict[str, float]:
@@ -79,7 +89,7 @@ def main() -> None:
             draw(options.out / f"actuator_{method.split()[1]}.png", predicted, test, method)
         return scores(predicted, test)
 
-    random = {"gpssm paper", "gpssm best"}
+    random = {"gpssm best", "gpssm paper"}
     for method in methods:
         for seed in SEEDS if method in random and not options.quick else SEEDS[:1]:
             results.run("actuator", method, seed, partial(work, method, seed))

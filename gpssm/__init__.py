@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gpssm import baselines, kernels, metrics, plots, pools, readers, report, selection
     from gpssm._alternate import fit_alternating
     from gpssm._devices import Devices
-    from gpssm._emission import AbstractEmission, LinearGaussian
+    from gpssm._emission import AbstractEmission, LinearGaussian, Magnitude
     from gpssm._grow import grow
     from gpssm._history import History
     from gpssm._identify import FitResult, fit, fit_free, identify, refine
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from gpssm.files import Checkpoints, FileError, ResumeError, StorageError, describe, load, save
     from gpssm.fit import Console, FullBatch, Minibatches, Plateau, Rates, Silent, Windows, adam, drive, polish, train
     from gpssm.inference import Bound, Collapsed, Cubature, Explicit, GaussHermite, NaturalGradient, Paths, Variational
+    from gpssm.output_error import Signed, Unsigned, fit_output_error
     from gpssm.predict import (
         EKF,
         UKF,
+        Ensemble,
         Filtered,
         Identified,
         IndependentSteps,
@@ -58,7 +60,7 @@ _PUBLIC = {
     "gpssm": ("baselines", "kernels", "metrics", "plots", "pools", "readers", "report", "selection"),
     "gpssm._alternate": ("fit_alternating",),
     "gpssm._devices": ("Devices",),
-    "gpssm._emission": ("AbstractEmission", "LinearGaussian"),
+    "gpssm._emission": ("AbstractEmission", "LinearGaussian", "Magnitude"),
     "gpssm._grow": ("grow",),
     "gpssm._history": ("History",),
     "gpssm._identify": ("FitResult", "fit", "fit_free", "identify", "refine"),
@@ -92,9 +94,11 @@ _PUBLIC = {
         "Paths",
         "Variational",
     ),
+    "gpssm.output_error": ("Signed", "Unsigned", "fit_output_error"),
     "gpssm.predict": (
         "EKF",
         "UKF",
+        "Ensemble",
         "Filtered",
         "Identified",
         "IndependentSteps",
@@ -169,6 +173,7 @@ __all__ = [
     "Cubature",
     "DataError",
     "Devices",
+    "Ensemble",
     "Episode",
     "Episodes",
     "Explicit",
@@ -188,6 +193,7 @@ __all__ = [
     "Linear",
     "LinearGaussian",
     "LinearMean",
+    "Magnitude",
     "MeanOnly",
     "Minibatches",
     "NaturalGradient",
@@ -205,12 +211,14 @@ __all__ = [
     "Rollout",
     "Scaler",
     "Selection",
+    "Signed",
     "Silent",
     "SparseGP",
     "States",
     "StorageError",
     "Sweep",
     "TanhRNN",
+    "Unsigned",
     "Variational",
     "Windows",
     "adam",
@@ -222,6 +230,7 @@ __all__ = [
     "fit_alternating",
     "fit_free",
     "fit_many",
+    "fit_output_error",
     "from_benchmark",
     "from_dataframe",
     "from_pairs",

@@ -10,7 +10,7 @@ from gpjax.kernels.computations import (
     DiagonalKernelComputation,
 )
 
-from gpssm._emission import LinearGaussian
+from gpssm._emission import LinearGaussian, Magnitude
 from gpssm._model import GPSSM
 from gpssm._params import LowerTriangular, Positive
 from gpssm.kernels import Angles, ArcCosine0, Manifold
@@ -26,6 +26,7 @@ CLASSES: dict[str, type] = {
     "gpssm.KeepState": KeepState,
     "gpssm.LinearMean": LinearMean,
     "gpssm.LinearGaussian": LinearGaussian,
+    "gpssm.Magnitude": Magnitude,
     "gpssm.BiRNN": BiRNN,
     "gpssm.BiRNN.Head": Head,
     "gpssm.GRU": GRU,

@@ -1,5 +1,6 @@
 """Prediction with a learnt model."""
 
+from gpssm.predict._ensemble import Ensemble
 from gpssm.predict._estimators import EKF, UKF, AbstractEstimator, ParticleFilter
 from gpssm.predict._identified import Identified
 from gpssm.predict._online import OnlineFilter
@@ -13,6 +14,7 @@ __all__ = [
     "AbstractEstimator",
     "AbstractPropagation",
     "AbstractStart",
+    "Ensemble",
     "Filtered",
     "Identified",
     "IndependentSteps",

@@ -5,13 +5,16 @@ from gpssm.selection._candidates import (
     AutoregressiveGPCandidate,
     AutoregressiveLinearCandidate,
     ConstantCandidate,
+    EnsembleCandidate,
+    FreeStatesCandidate,
     GPSSMCandidate,
     GrownCandidate,
     LinearKalmanCandidate,
+    OutputErrorCandidate,
     grid,
     identified_linear_mean,
 )
-from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold
+from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold, LongRuns
 from gpssm.selection._scores import Row, Score, Selection
 from gpssm.selection._select import select
 from gpssm.selection._sweep import Sweep, sweep
@@ -23,11 +26,15 @@ __all__ = [
     "AutoregressiveLinearCandidate",
     "Blocks",
     "ConstantCandidate",
+    "EnsembleCandidate",
     "EpisodeFolds",
     "Fold",
+    "FreeStatesCandidate",
     "GPSSMCandidate",
     "GrownCandidate",
     "LinearKalmanCandidate",
+    "LongRuns",
+    "OutputErrorCandidate",
     "Row",
     "Score",
     "Selection",

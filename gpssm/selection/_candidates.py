@@ -14,14 +14,15 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._grow import grow
 from gpssm._guess import latent_guess
-from gpssm._identify import fit, refine
+from gpssm._identify import fit, fit_free, refine
 from gpssm._model import GPSSM
 from gpssm._precision import double_precision
 from gpssm.baselines import Autoregression, AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
 from gpssm.data import Episodes, Scaler
 from gpssm.fit import Silent
 from gpssm.inference import Collapsed, Paths, Variational
-from gpssm.predict import Identified
+from gpssm.output_error import AbstractReading, fit_output_error
+from gpssm.predict import Ensemble, Identified
 from gpssm.recognition import BiRNN
 from gpssm.transition import AbstractMean, LinearMean
 
@@ -143,6 +144,30 @@ class GPSSMCandidate:
 
 @final
 @dataclass(frozen=True)
+class FreeStatesCandidate:
+    """A GPSSM trained without a network, as `gpssm.fit_free` does; few iterations are a brake of their own."""
+
+    states: int
+    num_inducing: int = 50
+    mean: MakeMean | None = None
+    """As for `GPSSMCandidate`."""
+    iterations: int = 100
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
+        """Fit."""
+        model_key, fit_key = jr.split(key)
+        model = GPSSM.from_data(
+            episodes,
+            state_dim=self.states,
+            num_inducing=self.num_inducing,
+            mean=None if self.mean is None else self.mean(episodes, self.states),
+            key=model_key,
+        )
+        return fit_free(model, episodes, iterations=self.iterations, progress=Silent(), key=fit_key).identified
+
+
+@final
+@dataclass(frozen=True)
 class GrownCandidate:
     """A linear model of the given order that a GP corrects, as `gpssm.grow` does."""
 
@@ -159,6 +184,45 @@ class GrownCandidate:
         return grow(
             linear, episodes, num_inducing=self.num_inducing, iterations=self.iterations, key=grow_key
         ).identified
+
+
+@final
+@dataclass(frozen=True)
+class OutputErrorCandidate:
+    """A linear system with a GP correction, fitted by its free runs."""
+
+    states: int
+    num_inducing: int = 30
+    lengthscale: float = 2.0
+    reading: AbstractReading | None = None
+    rounds: int = 6
+    trusting: int = 2
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
+        """Fit."""
+        return fit_output_error(
+            episodes,
+            states=self.states,
+            num_inducing=self.num_inducing,
+            lengthscale=self.lengthscale,
+            reading=self.reading,
+            rounds=self.rounds,
+            trusting=self.trusting,
+            key=key,
+        )
+
+
+@final
+@dataclass(frozen=True)
+class EnsembleCandidate:
+    """Several candidates, fitted each with a key of its own and averaged."""
+
+    members: tuple[Callable[..., Any], ...]
+
+    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Ensemble:
+        """Fit all members."""
+        keys = jr.split(key, len(self.members))
+        return Ensemble(tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True)))
 
 
 @double_precision

@@ -63,6 +63,42 @@ class Blocks(AbstractFolds):
 
 @final
 @dataclass(frozen=True)
+class LongRuns(AbstractFolds):
+    """The folds of `Blocks`, but every free run begins at the start of its record and is scored in the block only.
+
+    A model that drifts away after hundreds of steps looks well over a short block. Where free runs as long as the
+    record are what counts, this sees it. The inputs of the whole record are used; of its outputs, those of the block
+    are the only ones that are scored, and those before it are hidden from the run.
+    """
+
+    count: int = 4
+    shortest: int = 10
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each block of each record. The first block is scored from step `n_init` on."""
+        folds = []
+        for fold in Blocks(self.count, self.shortest).split(episodes, n_init=n_init):
+            (block,) = fold.test
+            name, _, place = fold.name.rpartition("[")
+            start, stop = (int(edge) for edge in place[:-1].split(":"))
+            record = next(r for r in episodes if r.name == name and np.array_equal(r.y[start:stop], block.y))
+            shown = record.observed[:stop].copy()
+            shown[n_init : max(start, n_init)] = False
+            run = Episode(
+                y=record.y[:stop],
+                u=record.u[:stop],
+                mask=shown,
+                dt=record.dt,
+                name=fold.name,
+                output_names=record.output_names,
+                input_names=record.input_names,
+            )
+            folds.append(Fold(fold.name, fold.train, (run,)))
+        return tuple(folds)
+
+
+@final
+@dataclass(frozen=True)
 class EpisodeFolds(AbstractFolds):
     """Hold out whole episodes: every `count`-th, then the next of each, and so on."""
 

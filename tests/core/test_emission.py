@@ -1,14 +1,15 @@
-"""The linear-Gaussian emission: expectations, masks, and how it is made."""
+"""Emissions: expectations, masks, and how they are made."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import paramax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm import LinearGaussian
+from gpssm import LinearGaussian, Magnitude
 from gpssm._params import Positive, trainable_mask, val
 from tests.reference.compiling import jit
 from tests.reference.gaussian import log_density
@@ -19,8 +20,10 @@ seeds = st.integers(0, 2**31)
 
 
 @jit
-def expected(emission: LinearGaussian, y: jax.Array, means: jax.Array, covariances: jax.Array, where: jax.Array):
-    def value(e: LinearGaussian) -> jax.Array:
+def expected(
+    emission: LinearGaussian | Magnitude, y: jax.Array, means: jax.Array, covariances: jax.Array, where: jax.Array
+):
+    def value(e: LinearGaussian | Magnitude) -> jax.Array:
         return e.expected_log_prob(y, means, covariances, where=where)
 
     return eqx.filter_value_and_grad(value)(emission)
@@ -92,3 +95,16 @@ def test_a_selection_is_fixed_unless_it_is_to_be_learnt():
     np.testing.assert_array_equal(val(fixed.weight), [[0, 0, 1], [1, 0, 0]])
     assert sum(jax.tree.leaves(trainable_mask(fixed))) == 1  # the noise
     assert sum(jax.tree.leaves(trainable_mask(LinearGaussian.selecting([2, 0], 3, learn=True)))) == 3
+
+
+def test_the_expectation_of_a_magnitude_is_the_mean_log_density_of_states():
+    linear, y, means, covariances, where = problem(2)
+    floor = np.array([-0.5, 0.3])
+    emission = Magnitude(linear.weight, linear.offset, paramax.non_trainable(jnp.asarray(floor)), linear.noise)
+    noise = np.random.default_rng(3).standard_normal((6_000, T, D))
+    states = means + np.einsum("tij,ktj->kti", np.linalg.cholesky(covariances), noise)
+    shown = floor + np.abs(states @ np.asarray(linear.weight).T + np.asarray(linear.offset))
+    np.testing.assert_allclose(emission.mean(jnp.asarray(states[0])), shown[0], atol=1e-12)
+    variance = np.asarray(val(linear.noise))
+    logs = np.where(where, -0.5 * (np.log(2 * np.pi * variance) + (y - shown) ** 2 / variance), 0.0).sum(axis=(1, 2))
+    assert_mean(logs, expected(emission, y, means, covariances, where)[0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.selection import Blocks, EpisodeFolds
+from gpssm.selection import Blocks, EpisodeFolds, LongRuns
 from gpssm.selection._folds import default_folds
 
 
@@ -59,3 +59,17 @@ def test_default_follows_the_number_of_records():
 def test_blocks_with_nothing_to_score_are_refused():
     with pytest.raises(gpssm.DataError, match="nothing to score"):
         Blocks(count=4).split(gpssm.Episodes.from_arrays(y=counted(40)), n_init=10)
+
+
+def test_long_runs_hide_what_lies_before_the_block_and_score_the_block_only():
+    y = np.arange(40.0)
+    episodes = gpssm.Episodes([gpssm.Episode(y=y, u=2.0 * y, name="rig")])
+    folds, blocks = LongRuns(4).split(episodes, n_init=3), Blocks(4).split(episodes, n_init=3)
+    for i, (fold, block) in enumerate(zip(folds, blocks, strict=True)):
+        (run,) = fold.test
+        assert len(run) == 10 * (i + 1)
+        assert [len(part) for part in fold.train] == [len(part) for part in block.train]
+        scored = np.flatnonzero(run.observed[3:, 0]) + 3
+        np.testing.assert_array_equal(scored, np.arange(max(10 * i, 3), 10 * (i + 1)))
+        np.testing.assert_array_equal(run.u[:, 0], 2.0 * y[: len(run)])
+        np.testing.assert_array_equal(run.y[:3, 0], y[:3])

@@ -1,0 +1,71 @@
+"""All training episodes end to end: one scan serves records of any number and length."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from gpssm.data import Episodes
+
+BUCKET = 64
+"""Tables are filled up to a multiple of this many steps, so that data of similar size share compiled code."""
+FEWEST = 2
+"""Room for this many first states at least, for the same reason: a record with a part cut out of it is two."""
+
+
+class Records(NamedTuple):
+    """Steps of all episodes, one after the other. Steps that fill up have nothing observed."""
+
+    y: Float[Array, "N O"]
+    u: Float[Array, "N P"]
+    observed: Bool[Array, "N O"]
+    first: Bool[Array, " N"]
+    """Whether an episode begins here."""
+    episode: Int[Array, " N"]
+
+    @classmethod
+    def of(cls, scaled: Episodes) -> "Records":
+        """From episodes in the model's units."""
+        lengths = [len(episode) for episode in scaled]
+        missing = -sum(lengths) % BUCKET
+        first = np.concatenate([np.arange(length) == 0 for length in lengths])
+        index = np.repeat(np.arange(len(lengths)), lengths)
+        return cls(
+            y=_table([episode.y for episode in scaled], missing),
+            u=_table([episode.u for episode in scaled], missing),
+            observed=_table([episode.observed for episode in scaled], missing),
+            first=jnp.asarray(_filled(first, missing)),
+            episode=jnp.asarray(_filled(index, missing)),
+        )
+
+
+def _table(parts: list[np.ndarray], missing: int) -> Array:
+    return jnp.asarray(_filled(np.concatenate(parts), missing))
+
+
+def _filled(values: np.ndarray, missing: int) -> np.ndarray:
+    return np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
+
+
+def filled_starts(starts: Float[np.ndarray, "E D"]) -> Float[np.ndarray, "F D"]:
+    """First states, with zeros up to the fewest there is room for."""
+    return _filled(starts, max(FEWEST - len(starts), 0))
+
+
+def correlation_time(residuals: Float[np.ndarray, "N O"], records: Records) -> float:
+    """How many consecutive residuals tell as much as one independent one: 1 + 2 sum of autocorrelations, up to the
+    first that is hardly positive. Pairs never cross from one episode to the next."""
+    known, episode = np.asarray(records.observed), np.asarray(records.episode)
+    values = np.where(known, residuals, 0.0)
+    variance = max(float((values**2).sum()) / max(known.sum(), 1), 1e-300)
+    time = 1.0
+    for lag in range(1, len(values) // 4):
+        both = known[lag:] & known[:-lag] & (episode[lag:] == episode[:-lag])[:, None]
+        if not both.any():
+            break
+        correlation = float((values[lag:] * values[:-lag] * both).sum()) / both.sum() / variance
+        if correlation < 0.05:
+            break
+        time += 2.0 * correlation
+    return time

@@ -1,0 +1,45 @@
+"""A mixture of systems."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.baselines import AutoregressiveLinear, Constant
+
+
+def _record(level: float, seed: int) -> gpssm.Episodes:
+    y = level + 0.1 * np.random.default_rng(seed).standard_normal(40)
+    return gpssm.Episodes([gpssm.Episode(y=y)])
+
+
+def test_the_mean_is_that_of_the_members_and_the_bands_hold_their_disagreement(getkey: Callable):
+    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(2.0, 1)))
+    record = _record(1.0, 2)[0]
+    found = gpssm.Ensemble(members).simulate(record, n_init=4, num_samples=100, key=getkey())
+    np.testing.assert_allclose(found.mean, (members[0].mean + members[1].mean)[None] / 2 * np.ones((36, 1)))
+    spread = (members[1].mean - members[0].mean) / 2
+    np.testing.assert_allclose(found.std[0] ** 2, spread**2 + (members[0].std ** 2 + members[1].std ** 2) / 2)
+    assert found.samples.shape == (100, 36, 1)
+    assert found.start == 4
+
+
+def test_members_that_need_more_past_decide_where_predictions_begin(getkey: Callable):
+    train = _record(0.0, 0)
+    members = (AutoregressiveLinear.fit(train, output_lags=1), AutoregressiveLinear.fit(train, output_lags=3))
+    alone = members[1].predict(train[0], horizon=2, num_samples=5, key=getkey())
+    found = gpssm.Ensemble(members).predict(train[0], horizon=2, num_samples=10, key=getkey())
+    assert found.start == alone.start
+    assert found.samples.shape == (10, len(alone), 1)
+
+
+def test_a_forecast_goes_beyond_the_record(getkey: Callable):
+    train = _record(0.0, 0)
+    found = gpssm.Ensemble((Constant.fit(train),)).forecast(train[0], steps=6, num_samples=3, key=getkey())
+    assert (found.start, len(found)) == (40, 6)
+
+
+def test_an_empty_ensemble_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        gpssm.Ensemble(())
