@@ -1,6 +1,7 @@
 """Rebuild docs/speed.md and its figures from the JSON files: `python -m benchmarks.report`."""
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "results" / "bench", ROOT / "docs"
@@ -47,7 +49,7 @@ def table(header: list[str], lines: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def number(x: float | None, digits: int = 3) -> str:
+def number(x: float | None, digits: int = 4) -> str:
     """A rounded number, or nothing."""
     return "" if x is None else f"{x:.{digits}g}"
 
@@ -145,8 +147,14 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
             points = [(row["size"], row["value"]) for row in rows if row["case"] == case and row["metric"] == metric]
             panel.loglog(*zip(*points, strict=True), "o-", markersize=3)
             panel.set_ylabel(label, fontsize=7)
-            panel.tick_params(labelsize=6, which="both")
-        column[0].set_title(AXES[case], fontsize=6)
+            panel.tick_params(labelsize=6)
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_minor_formatter(NullFormatter())
+            # At least a factor of ten, so that a flat curve looks flat.
+            low, high = (extreme(y for _, y in points) for extreme in (min, max))
+            widen = max(1.2, (10.0 * low / high) ** 0.5)
+            panel.set_ylim(low / widen, high * widen)
+        column[0].set_title(textwrap.fill(AXES[case], 20), fontsize=7)
     figure.savefig(assets / "speed_growth.png", dpi=150)
     plt.close(figure)
     parts = [
@@ -174,7 +182,7 @@ def restarts(stored: dict[str, Any]) -> str:
         "## Many starts at once, and two devices",
         "Time of training several starts together (`gpssm.fit_many`) as a multiple of one.",
         about(stored),
-        table(["setting", *(f"{count} starts" for count in counts)], lines),
+        table(["setting", *(f"{count} start{'s' if count > 1 else ''}" for count in counts)], lines),
         f"Episodes shared between two virtual devices (`gpssm.Devices`), times as fast as on one: {words}.",
     ]
     return "\n\n".join(parts)
