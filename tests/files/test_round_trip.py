@@ -16,7 +16,7 @@ from gpssm.files._encode import decode, encode
 from gpssm.files._identity import digest_tree
 from gpssm.files._registry import CLASSES
 from tests.reference.small_system import record
-from tests.reference.stored_systems import KERNELS, linear_system, system
+from tests.reference.stored_systems import KERNELS, linear_system, system, unsigned_system
 
 
 def _same(a: object, b: object) -> None:
@@ -49,7 +49,7 @@ def test_every_class_of_the_table_is_tried():
         for part in parts:
             visit(part)
 
-    trees = [kernel() for kernel in KERNELS.values()] + [linear_system().model]
+    trees = [kernel() for kernel in KERNELS.values()] + [linear_system().model, unsigned_system().model]
     trees += [part for s in (system(), system(cell=gpssm.TanhRNN)) for part in (s.model, s.recognition)]
     visit(trees)
     missing = {name for name, cls in CLASSES.items() if cls not in seen}
@@ -66,6 +66,15 @@ def test_a_system_predicts_the_same_bits(tmp_path):
     assert np.array_equal(before.smooth(episode).means, after.smooth(episode).means)
     assert (after.output_names, after.input_names, after.dt) == (("level",), ("valve",), 0.5)
     assert after.scaler.to_dict() == before.scaler.to_dict()
+
+
+def test_a_sensor_without_sign_comes_back(tmp_path):
+    before, episode = unsigned_system(), record(20, seed=9)
+    gpssm.save(before, tmp_path / "m.gpssm")
+    after = gpssm.load(tmp_path / "m.gpssm")
+    _same(before.model, after.model)
+    runs = [s.simulate(episode, n_init=5, num_samples=8, key=jr.key(1)) for s in (before, after)]
+    assert np.array_equal(runs[0].samples, runs[1].samples)
 
 
 def test_the_history_comes_back(tmp_path):

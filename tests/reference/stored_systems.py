@@ -1,5 +1,6 @@
 """Systems to be written to files: untrained, because a file does not care."""
 
+import dataclasses
 from collections.abc import Callable
 
 import gpjax.kernels as gk
@@ -88,3 +89,16 @@ def linear_system() -> gpssm.Identified:
         output_names=("level",),
         input_names=("valve",),
     )
+
+
+def unsigned_system() -> gpssm.Identified:
+    """The same system behind a sensor without sign."""
+    signed = linear_system()
+    emission = gpssm.Magnitude(
+        weight=jnp.array([[1.0, 0.3]]),
+        offset=jnp.array([0.1]),
+        floor=paramax.non_trainable(jnp.array([-0.4])),
+        noise=Positive.of(jnp.array([0.02])),
+    )
+    model = cast(gpssm.GPSSM(signed.model.transition, emission, 2), np.float64)
+    return dataclasses.replace(signed, model=model)
