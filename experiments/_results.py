@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jax
+
 Row = dict[str, Any]
 PACKAGES = ("gpssm", "jax", "jaxlib", "equinox", "gpjax", "cuthbert", "optax", "numpy", "scipy")
 
@@ -86,6 +88,8 @@ class Results:
         self.rows += [{**key, **row, "value": float(row["value"])} for row in rows]
         self.rows.append({**key, "metric": "seconds", "value": round(time.monotonic() - began, 2)})
         self.write()
+        # Programs compiled for one run seldom serve the next; thousands of them exhaust the memory maps of a process.
+        jax.clear_caches()
         shown = [row for row in self.rows if _same(row, key)]
         print("    " + ", ".join(f"{row['metric']} {row['value']:.4g}" for row in shown[:7]), flush=True)
 
