@@ -26,8 +26,8 @@ PROTOCOL = {
     "prediction": "free run under the recorded controls after n_init samples (observed 1, hidden 3), which are not "
     "scored; horizons count from the last sample that was read",
     "unit": UNIT + " (of one of the two rods)",
-    "selection": "settings fixed in advance, the same for all seeds and training sizes; nothing is chosen by these "
-    "scores",
+    "selection": "settings taken over from the cart-pole, the same for all seeds and training sizes; nothing is "
+    "chosen by these scores",
     "paper settings": "200 inducing points, Matern-1/2, 80 units, Adam 1e-3, one path",
     "best settings": BEST,
     "argp": "one lag (observed) or two (hidden), RBF; argp angles: the same with our kernel",

@@ -26,8 +26,8 @@ PROTOCOL = {
     "prediction": "free run under the recorded controls after 3 samples, which are not scored",
     "unit": UNIT,
     "best settings": BEST,
-    "selection": "settings fixed in advance, the same for all seeds; nothing is chosen by these scores. Two more "
-    "states for the lagged case, to hold the actions under way",
+    "selection": "settings taken over from the cart-pole, the same for all seeds; nothing is chosen by these scores. "
+    "Two more states for the lagged case, to hold the actions under way",
 }
 
 
