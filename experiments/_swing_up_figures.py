@@ -16,6 +16,9 @@ from experiments._swing_up import NUM_SAMPLES, Simulates
 from experiments._trials import Study, Test
 from gpssm import plots
 
+FITS_ACROSS = 5
+"""Episodes side by side in the figure of all fits."""
+
 
 def futures(path: Path, rows: Mapping[str, Mapping[int, tuple[Study, Simulates]]], n_init: Mapping[str, int]) -> None:
     """One panel for each case and number of training episodes: the positions and angles of the last episode."""
@@ -68,18 +71,22 @@ def latent_states(path: Path, study: Study, system: gpssm.Identified, count: int
 
 
 def training_fits(path: Path, study: Study, system: gpssm.Identified, count: int, n_init: int) -> None:
-    """Free simulation of every training episode, all outputs."""
+    """Free simulation of every training episode, all outputs; a few episodes side by side, then the next few below."""
     episodes, outputs = list(study.first(count)), len(study.observed)
-    figure, grid = plt.subplots(
-        outputs, count, figsize=(2.2 * count, 1.7 * outputs), layout="constrained", squeeze=False
-    )
-    for column, episode in enumerate(episodes):
-        predicted = system.simulate(episode, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.key(column))
+    bands = -(-count // FITS_ACROSS)
+    shape = (bands * outputs, min(count, FITS_ACROSS))
+    figure, grid = plt.subplots(*shape, figsize=(2.8 * shape[1], 1.5 * shape[0]), layout="constrained", squeeze=False)
+    for number, episode in enumerate(episodes):
+        band, column = divmod(number, FITS_ACROSS)
+        predicted = system.simulate(episode, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.key(number))
         for output in range(outputs):
-            axes = plots.rollout(grid[output, column], predicted, episode, output=output, paths=0)
+            axes = plots.rollout(grid[band * outputs + output, column], predicted, episode, output=output, paths=0)
             low, high = episode.y[:, output].min(), episode.y[:, output].max()
             axes.set(ylim=(low - 0.5 * (high - low) - 0.1, high + 0.5 * (high - low) + 0.1), xlabel="")
             axes.set_ylabel(predicted.output_names[output] if column == 0 else "")
+            axes.set_title(episode.name if output == 0 else "", fontsize=8)
             axes.tick_params(labelsize=6)
+    for axes in grid[(bands - 1) * outputs :, (count - 1) % FITS_ACROSS + 1 :].flat:
+        axes.set_axis_off()
     figure.savefig(path, dpi=90)
     plt.close(figure)
