@@ -8,9 +8,9 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm.data import Episodes, Scaler
 from gpssm.pools import AbstractPool, InTurn, Lost
-from gpssm.selection._candidates import AbstractDeterministic
 from gpssm.selection._folds import AbstractFolds, default_folds
 from gpssm.selection._one_run import Candidate, Task, numbers_of, score
+from gpssm.selection._opponents import AbstractDeterministic
 from gpssm.selection._scores import Score, Selection
 
 

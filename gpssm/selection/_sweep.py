@@ -9,9 +9,9 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm.data import Episodes, Scaler
 from gpssm.pools import AbstractPool, InTurn
-from gpssm.selection._candidates import AbstractDeterministic
 from gpssm.selection._folds import Fold
 from gpssm.selection._one_run import FAILURES, Candidate, Task, numbers_of
+from gpssm.selection._opponents import AbstractDeterministic
 from gpssm.selection._scores import Score
 from gpssm.selection._select import run_all
 

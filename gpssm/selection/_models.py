@@ -1,110 +1,27 @@
-"""Ready-made candidates: callables that fit episodes, each with its settings."""
+"""Candidates that are GPSSMs, one for each way to fit them."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, final
 
-import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
 from gpssm._grow import grow
-from gpssm._guess import latent_guess
 from gpssm._identify import fit, fit_free, refine
 from gpssm._model import GPSSM
-from gpssm._precision import double_precision
-from gpssm.baselines import Autoregression, AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
-from gpssm.data import Episodes, Scaler
+from gpssm.baselines import LinearKalman
+from gpssm.data import Episodes
 from gpssm.fit import Silent
 from gpssm.inference import Collapsed, Paths, Variational
 from gpssm.output_error import AbstractReading, fit_output_error
 from gpssm.predict import Ensemble, Identified
 from gpssm.recognition import BiRNN
-from gpssm.transition import AbstractMean, LinearMean
+from gpssm.transition import AbstractMean
 
 MakeMean = Callable[[Episodes, int], AbstractMean]
 """A mean function from training episodes and a number of states."""
-
-
-class AbstractDeterministic(ABC):
-    """A candidate whose fit does not depend on the key, so that one seed is enough."""
-
-    @abstractmethod
-    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Any:
-        """Fit."""
-
-
-@final
-@dataclass(frozen=True)
-class ConstantCandidate(AbstractDeterministic):
-    """The training mean."""
-
-    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Constant:
-        """Fit."""
-        return Constant.fit(episodes)
-
-
-@final
-@dataclass(frozen=True)
-class LinearKalmanCandidate(AbstractDeterministic):
-    """A linear state-space model of the given order."""
-
-    order: int
-    iterations: int = 100
-    max_radius: float = 1.0
-    free_run_share: float = 0.0
-
-    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Identified:
-        """Fit."""
-        return LinearKalman.fit(
-            episodes,
-            order=self.order,
-            iterations=self.iterations,
-            max_radius=self.max_radius,
-            free_run_share=self.free_run_share,
-            key=key,
-        )
-
-
-@final
-@dataclass(frozen=True)
-class AutoregressiveLinearCandidate(AbstractDeterministic):
-    """A linear autoregression."""
-
-    output_lags: int
-    input_lags: int | None = None
-
-    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Autoregression:
-        """Fit."""
-        return AutoregressiveLinear.fit(episodes, output_lags=self.output_lags, input_lags=self.input_lags)
-
-
-@final
-@dataclass(frozen=True)
-class AutoregressiveGPCandidate(AbstractDeterministic):
-    """A GP autoregression. With the default two restarts its starts are fixed."""
-
-    output_lags: int = 1
-    input_lags: int | None = None
-    increment: bool = True
-    kernel: AbstractKernel | None = None
-    iterations: int = 100
-
-    def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Autoregression:
-        """Fit."""
-        return AutoregressiveGP.fit(
-            episodes,
-            output_lags=self.output_lags,
-            input_lags=self.input_lags,
-            increment=self.increment,
-            kernel=self.kernel,
-            iterations=self.iterations,
-            key=key,
-        )
 
 
 @final
@@ -223,37 +140,3 @@ class EnsembleCandidate:
         """Fit all members."""
         keys = jr.split(key, len(self.members))
         return Ensemble(tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True)))
-
-
-@double_precision
-def identified_linear_mean(episodes: Episodes, states: int) -> LinearMean:
-    """Least squares on the states that a GPSSM starts from; the GP then models what a linear system misses."""
-    scaled = Scaler.from_episodes(episodes).apply(episodes)
-    guess = latent_guess(scaled, states)
-    ones = [np.ones((len(x) - 1, 1)) for x in guess]
-    rows = np.concatenate(
-        [np.concatenate([x[:-1], e.u[:-1], one], axis=1) for x, e, one in zip(guess, scaled, ones, strict=True)]
-    )
-    following = np.concatenate([x[1:] for x in guess])
-    found = np.linalg.solve(rows.T @ rows + 1e-6 * len(rows) * np.eye(rows.shape[1]), rows.T @ following)
-    return LinearMean(jnp.asarray(found[:states].T), jnp.asarray(found[states:-1].T), jnp.asarray(found[-1]))
-
-
-def grid(name: str, candidate: Callable[..., Any], **settings: Iterable[Any]) -> dict[str, Any]:
-    """All combinations of settings as candidates, named by them: `grid("linear", LinearKalmanCandidate,
-    order=(1, 2, 4))`.
-
-    The last setting changes fastest, so list settings and values from simple to complex.
-    """
-    combinations = [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
-    return {f"{name} {_describe(chosen)}".strip(): candidate(**chosen) for chosen in combinations}
-
-
-def _describe(chosen: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={_short(value)}" for key, value in chosen.items())
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, AbstractKernel):
-        return type(value).__name__
-    return value.__name__ if callable(value) and not isinstance(value, type) else str(value)
