@@ -17,6 +17,15 @@ def free_run(system: Any, test: gpssm.Episode, *, seed: int, n_init: int = N_INI
     return system.simulate(test, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.fold_in(jr.key(100), seed))
 
 
+def mean_run_error(system: Any, test: gpssm.Episode, n_init: int = N_INIT) -> float:
+    """RMSE of the single run that follows the mean function without noise.
+
+    Where sampled trajectories leave the range of the data their mean says little about the function itself.
+    """
+    run = system.simulate(test, n_init=n_init, num_samples=1, propagation=gpssm.MeanOnly(), key=jr.key(0))
+    return metrics.rmse(test.y[run.start :], run.mean)
+
+
 def scores(predicted: gpssm.Rollout, test: gpssm.Episode) -> dict[str, float]:
     """RMSE in the units of the record, log density per sample (Gaussian with the run's moments), coverage."""
     truth = test.y[predicted.start :]

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 
 import gpssm
 from experiments._data import SETS, cascaded_tanks, halves
-from experiments._free_run import N_INIT, free_run, scores
+from experiments._free_run import N_INIT, free_run, mean_run_error, scores
 from experiments._results import Results, arguments
 from gpssm import plots
 from gpssm.selection import (
@@ -148,7 +148,8 @@ def one_set(results: Results, name: str, compared: dict[str, Candidates], quick:
         predicted = free_run(system, test, seed=seed, n_init=n_init)
         if seed == 0 and chosen[method] == chosen["selected"]:
             draw(results.out / f"real_sets_{name}.png", predicted, test, f"{name}: {chosen[method]}")
-        return [{"metric": m, "value": v, "chosen": chosen[method]} for m, v in scores(predicted, test).items()]
+        found = {**scores(predicted, test), "rmse_mean_run": mean_run_error(system, test, n_init)}
+        return [{"metric": m, "value": v, "chosen": chosen[method]} for m, v in found.items()]
 
     for method, candidate in fits.items():
         once = quick or isinstance(candidate, AbstractDeterministic)

@@ -66,6 +66,7 @@ SWING_UP = (
 )
 FREE_RUN = (
     Column("RMSE of the free run", "rmse"),
+    Column("of the run without noise", "rmse_mean_run"),
     Column("coverage of the 95 % band", "coverage_95"),
     Column("log density", "log_density"),
     Column("seconds", "seconds", with_range=False),
