@@ -17,6 +17,7 @@ from benchmarks.step import Setting, make
 from gpssm._params import val
 from gpssm.data import Padded
 from gpssm.fit._loop import start
+from gpssm.fit._optimiser import flat
 from gpssm.fit._step import TrainState, run_steps
 
 RATE = 1e-2
@@ -42,7 +43,7 @@ class Ours:
     def __init__(self, setting: Setting):
         tree, data = make(setting, gpssm.Explicit())
         self.data: Padded = data
-        self.optimiser = optax.adam(RATE)
+        self.optimiser = flat(optax.adam(RATE))  # as `gpssm.adam` does it
         self.problem, self.state = start(tree, data, self.optimiser, None)
 
     def run(self, chunk: int) -> np.ndarray:

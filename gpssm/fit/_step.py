@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import optax
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree, UInt
 
@@ -94,8 +94,8 @@ def take_steps(
 
     arrays, trace = lax.scan(body, arrays, keys)
     after = eqx.combine(arrays, static)
-    leaves = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(after.tree, eqx.is_inexact_array))]
-    return after, trace, jnp.all(jnp.stack(leaves)) & jnp.all(jnp.isfinite(trace.total))
+    numbers, _ = ravel_pytree(eqx.filter(after.tree, eqx.is_inexact_array))
+    return after, trace, jnp.all(jnp.isfinite(numbers)) & jnp.all(jnp.isfinite(trace.total))
 
 
 def _one_step(
@@ -123,7 +123,7 @@ def _one_step(
         total=bound.total(),
         process_noise=model.transition.noise_variance(),
         measurement_noise=model.emission.noise_variance(),
-        gradient_norm=optax.tree.norm(gradients),
+        gradient_norm=jnp.linalg.norm(ravel_pytree(gradients)[0]),
         jitter=bound.jitter,
     )
     return TrainState((model, inference), optimiser_state, state.rate_scale), trace

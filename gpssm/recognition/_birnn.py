@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
 from gpssm._guess import interpolated, principal_directions
+from gpssm._once import run_once
 from gpssm._params import cast
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
@@ -103,17 +104,17 @@ class BiRNN(AbstractRecognition):
         at their principal components, if there are fewer states than outputs).
         """
         outputs = episodes.num_outputs
-        direct = jnp.eye(outputs, state_dim)
+        direct = np.eye(outputs, state_dim)
         if state_dim < outputs:
             scaled = Scaler.from_episodes(episodes).apply(episodes)
-            direct = jnp.asarray(principal_directions([interpolated(episode) for episode in scaled], state_dim))
-        network = cls.create(
+            direct = principal_directions([interpolated(episode) for episode in scaled], state_dim)
+        network = _create(
             outputs=outputs,
             inputs=episodes.num_inputs,
             state_dim=state_dim,
             hidden=hidden,
             cell=cell,
-            skip=direct if skip else None,
+            skip=jnp.asarray(direct) if skip else None,
             diagonal=diagonal,
             offsets=offsets,
             key=key,
@@ -139,3 +140,7 @@ class BiRNN(AbstractRecognition):
         if not self.offsets:
             means = GaussMarkov.without_offsets(means[0], gains, chols).means
         return mask_padding(means, gains, chols, episode.valid)
+
+
+# One object, so that a second network of the same shape finds the compiled program.
+_create = run_once(BiRNN.create)
