@@ -57,7 +57,8 @@ def number(x: float | None, digits: int = 4) -> str:
 def about(stored: dict[str, Any]) -> str:
     """How and where it was measured."""
     machine = stored["machine"]
-    mode = "a short run" if "--quick" in stored["command"] else "a full run"
+    quick = stored.get("quick", "--quick" in stored["command"])
+    mode = "**a short run, with few sizes and repetitions: its numbers are rough**" if quick else "a full run"
     return f"{machine['processor']}, {machine['cores']} cores; {stored['protocol']['timing']}; {mode}."
 
 
@@ -160,7 +161,7 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
     parts = [
         "## Growth",
         "Cost of a gradient step against one size, the others held: the slope of the logarithms over the three largest "
-        "sizes. One is linear. A step through windows does not depend on the length of the record; simulation is 1 000 "
+        "sizes (the two of a short run). One is linear. A step through windows does not depend on the length of the record; simulation is 1 000 "
         "trajectories of 1 000 steps (100 of 100 in a short run).",
         about(stored),
         table(["against", "sizes", "exponent of time", "exponent of memory"], lines),
