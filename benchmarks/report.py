@@ -161,8 +161,8 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
     parts = [
         "## Growth",
         "Cost of a gradient step against one size, the others held: the slope of the logarithms over the three largest "
-        "sizes (the two of a short run). One is linear. A step through windows does not depend on the length of the record; simulation is 1 000 "
-        "trajectories of 1 000 steps (100 of 100 in a short run).",
+        "sizes (the two of a short run). One is linear. A step through windows does not depend on the length of the "
+        "record; simulation is 1 000 trajectories of 1 000 steps (100 of 100 in a short run).",
         about(stored),
         table(["against", "sizes", "exponent of time", "exponent of memory"], lines),
         "![Growth of time and memory](assets/speed_growth.png)",
