@@ -6,6 +6,8 @@ from typing import ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
+from jax import lax
+from jaxtyping import PyTree
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,10 +26,13 @@ def run_once(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs))):
-            return function(*args, **kwargs)
         # The compiler takes options for a program of its own only, and not for a part of one that is being traced.
-        with jax.ensure_compile_time_eval():
-            return compiled(*args, **kwargs)
+        return function(*args, **kwargs) if _is_tracing((args, kwargs)) else compiled(*args, **kwargs)
 
     return wrapped
+
+
+def _is_tracing(arguments: PyTree) -> bool:
+    """Whether an argument is traced, or the caller: then even a constant becomes part of its program."""
+    leaves = [*jax.tree.leaves(arguments), lax.full((), 0)]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)

@@ -40,3 +40,16 @@ def test_a_second_call_with_other_numbers_does_not_compile_again():
 
     assert [float(counted(jnp.asarray(value))) for value in (1.0, 2.0, 3.0)] == [2.0, 3.0, 4.0]
     assert len(traces) == 1
+
+
+def test_constants_are_part_of_the_program():
+    seen = []
+
+    @run_once
+    def with_constant(x):
+        constant = jnp.zeros(3) + 1.0
+        seen.append(isinstance(constant, jax.core.Tracer))
+        return x + constant
+
+    np.testing.assert_array_equal(with_constant(jnp.asarray(1.0)), np.full(3, 2.0))
+    assert seen == [True]
