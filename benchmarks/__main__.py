@@ -6,6 +6,7 @@ Each runs in a process of its own, so that none measures what another has left i
 import argparse
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 NAMES = ("step", "floor", "growth", "restarts", "long_record", "peers")
@@ -18,15 +19,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/bench"), help="folder for the JSON files")
     parser.add_argument("--gpflow-python", default=None, help="interpreter of an environment with GPflow")
     options = parser.parse_args()
-    failed = []
+    failed, began = [], time.monotonic()
     for name in NAMES:
         print(f"\n== {name}", flush=True)
+        part_began = time.monotonic()
         command = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if options.quick else [])]
         if name == "peers" and options.gpflow_python is not None:
             command += ["--gpflow-python", options.gpflow_python]
         if subprocess.run([*command, "--out", str(options.out)], check=False).returncode:
             failed.append(name)
+        print(f"{name} took {time.monotonic() - part_began:.0f} s", flush=True)
     subprocess.run([sys.executable, "-m", "benchmarks.report"], check=True)
+    print(f"all of it took {time.monotonic() - began:.0f} s")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

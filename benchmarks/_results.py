@@ -1,6 +1,7 @@
 """Benchmarks write the same shape of file as experiments."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ def write_results(name: str, out: Path, rows: list[dict], seconds: float, *, tim
     about = head(f"benchmarks.{name}", {"timing": timing})
     # The folder of the results is nobody's business.
     about["command"] = about["command"].partition(" --out")[0]
+    about["quick"] = "--quick" in sys.argv
     content = {**about, "machine": facts(), **more, "seconds": round(seconds, 1), "rows": rows}
     path = out / f"{name}.json"
     path.write_text(json.dumps(content, indent=1) + "\n")

@@ -36,11 +36,11 @@ FULL = {
     "windows": (5_000, 20_000, 65_000),
 }
 QUICK = {
-    "steps": (500, 2_000, 8_000),
-    "episodes": (50, 200, 800),
-    "states": (1, 2, 4),
-    "inducing": (16, 64, 128),
-    "paths": (1, 4, 16),
+    "steps": (500, 8_000),
+    "episodes": (50, 800),
+    "states": (1, 4),
+    "inducing": (16, 128),
+    "paths": (1, 16),
     "simulation": (16, 64),
     "windows": (2_000, 8_000),
 }

@@ -57,7 +57,8 @@ def number(x: float | None, digits: int = 4) -> str:
 def about(stored: dict[str, Any]) -> str:
     """How and where it was measured."""
     machine = stored["machine"]
-    mode = "a short run" if "--quick" in stored["command"] else "a full run"
+    quick = stored.get("quick", "--quick" in stored["command"])
+    mode = "**a short run, with few sizes and repetitions: its numbers are rough**" if quick else "a full run"
     return f"{machine['processor']}, {machine['cores']} cores; {stored['protocol']['timing']}; {mode}."
 
 
@@ -85,7 +86,8 @@ def peers(stored: dict[str, Any], assets: Path) -> str:
     parts = [
         "## The same bound in other frameworks",
         "Same parameters, data, noise and Adam; the peer's value over ours, so that numbers above one are in our "
-        "favour and numbers below one are not. The first ten steps hold our compilation, which is slow.",
+        "favour and numbers below one are not. The first ten steps hold our compilation, which is slow. One competitor "
+        "is ours: the same step with `BiRNN.from_data(..., single_precision=True)`.",
         f"{about(stored)} {versions}.",
         table(["setting", "peer", *metrics.values(), "difference of the bound"], lines),
     ]
@@ -160,8 +162,8 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
     parts = [
         "## Growth",
         "Cost of a gradient step against one size, the others held: the slope of the logarithms over the three largest "
-        "sizes. One is linear. A step through windows does not depend on the length of the record; simulation is 1 000 "
-        "trajectories of 1 000 steps (100 of 100 in a short run).",
+        "sizes (the two of a short run). One is linear. A step through windows does not depend on the length of the "
+        "record; simulation is 1 000 trajectories of 1 000 steps (100 of 100 in a short run).",
         about(stored),
         table(["against", "sizes", "exponent of time", "exponent of memory"], lines),
         "![Growth of time and memory](assets/speed_growth.png)",

@@ -23,6 +23,7 @@ from benchmarks.step import SETTINGS, Setting, episodes_of, start_of
 
 TIMING = "wall time, smallest of repeated calls after one warm-up; float64; restarts share one compiled program"
 CHOSEN = ("kink", "actuator")
+QUICK_STEPS = 50
 
 
 def seconds(setting: Setting, starts: int, steps: int, repeat: int) -> float:
@@ -51,10 +52,10 @@ def on_devices(setting: Setting, number: int, steps: int, repeat: int) -> float:
     return min(times[1:])
 
 
-def measure_restarts(counts: tuple[int, ...], steps: int, repeat: int) -> list[dict]:
+def measure_restarts(names: tuple[str, ...], counts: tuple[int, ...], steps: int, repeat: int) -> list[dict]:
     """Rows of all settings and counts."""
     rows = []
-    for setting in (s for s in SETTINGS if s.name in CHOSEN):
+    for setting in (s for s in SETTINGS if s.name in names):
         found = {count: seconds(setting, count, steps, repeat) for count in counts}
         for count, taken in found.items():
             key = {"case": setting.name, "method": "together", "seed": 0, "size": count}
@@ -63,12 +64,13 @@ def measure_restarts(counts: tuple[int, ...], steps: int, repeat: int) -> list[d
     return rows
 
 
-def measure_devices(steps: int, repeat: int) -> list[dict]:
+def measure_devices(settings: int, steps: int, repeat: int) -> list[dict]:
     """Rows of one and two virtual devices, each in a process of its own with as many cores."""
     rows, taken = [], {}
     for number in (1, 2):
         flags = f"--xla_force_host_platform_device_count={number} --xla_cpu_multi_thread_eigen=false"
-        command = [sys.executable, "-m", "benchmarks.restarts", "--worker", str(number), str(steps), str(repeat)]
+        sizes = [str(size) for size in (settings, number, steps, repeat)]
+        command = [sys.executable, "-m", "benchmarks.restarts", "--worker", *sizes]
         answer = subprocess.run(
             command, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True, text=True, check=True
         )
@@ -83,19 +85,22 @@ def measure_devices(steps: int, repeat: int) -> list[dict]:
 def main() -> None:
     """Print the tables and write them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restarts", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer starts and steps")
+    parser.add_argument("--quick", action="store_true", help="the smallest setting only, fewer starts and steps")
     parser.add_argument("--out", type=Path, default=None, help="folder for restarts.json (default: print only)")
-    parser.add_argument("--worker", nargs=3, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=4, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker is not None:
-        number, steps, repeat = options.worker
-        chosen = [s for s in SETTINGS if s.episodes > 1][:2]
+        settings, number, steps, repeat = options.worker
+        chosen = [s for s in SETTINGS if s.episodes > 1][:settings]
         print(json.dumps({s.name: on_devices(s, number, steps, repeat) for s in chosen}))
         return
     began = time.monotonic()
     with jax.enable_x64(True):
-        rows = measure_restarts((1, 4) if options.quick else (1, 2, 4, 8), 100, 1 if options.quick else 3)
-    rows += measure_devices(100, 1 if options.quick else 3)
+        if options.quick:
+            rows = measure_restarts(CHOSEN[:1], (1, 4), QUICK_STEPS, 1)
+        else:
+            rows = measure_restarts(CHOSEN, (1, 2, 4, 8), 100, 3)
+    rows += measure_devices(1, QUICK_STEPS, 1) if options.quick else measure_devices(2, 100, 3)
     if options.out is not None:
         print(write_results("restarts", options.out, rows, time.monotonic() - began, timing=TIMING))
 

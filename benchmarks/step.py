@@ -80,6 +80,7 @@ def start_of(
     inducing: gpssm.Explicit | gpssm.Collapsed,
     paths: int = 1,
     *,
+    single_precision: bool = False,
     key: PRNGKeyArray | None = None,
 ) -> tuple[gpssm.GPSSM, gpssm.Variational]:
     """A model and its inference before training."""
@@ -91,15 +92,24 @@ def start_of(
         num_inducing=setting.inducing,
         key=keys[0],
     )
-    network = gpssm.BiRNN.from_data(episodes, state_dim=setting.states, hidden=setting.hidden, key=keys[1])
+    network = gpssm.BiRNN.from_data(
+        episodes,
+        state_dim=setting.states,
+        hidden=setting.hidden,
+        single_precision=single_precision,
+        key=keys[1],
+    )
     return model, gpssm.Variational(network, inducing, gpssm.Paths(paths))
 
 
-def make(setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1):
+def make(
+    setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1, *, single_precision: bool = False
+):
     """Data as a step sees them, and a start."""
     episodes = episodes_of(setting)
     data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
-    return prepare(*start_of(setting, episodes, inducing, paths), jnp.float64), data
+    start = start_of(setting, episodes, inducing, paths, single_precision=single_precision)
+    return prepare(*start, jnp.float64), data
 
 
 def timed(function: Callable, *args, repeat: int) -> tuple[float, float]:
@@ -181,10 +191,10 @@ def measure(setting: Setting, repeat: int) -> list[dict]:
 def main() -> None:
     """Print the table and write it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.step", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few repetitions, the two small settings only")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, the smallest setting only")
     parser.add_argument("--out", type=Path, default=None, help="folder for step.json (default: print only)")
     options = parser.parse_args()
-    settings = SETTINGS[:1] + SETTINGS[3:] if options.quick else SETTINGS
+    settings = SETTINGS[:1] if options.quick else SETTINGS
     began, rows = time.monotonic(), []
     print(
         f"{'setting':<16}{'q(u)':<11}{'compile s':>10}{'step ms':>9}{'goal':>6}"

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jax.scipy.special import erf
 from jaxtyping import Array, ArrayLike, Bool, Float
@@ -62,8 +63,9 @@ class LinearGaussian(AbstractEmission):
     ) -> "LinearGaussian":
         """Output i is state `indices[i]`."""
         outputs = len(indices) if outputs is None else outputs
-        weight = jnp.zeros((outputs, states)).at[jnp.arange(len(indices)), jnp.asarray(indices)].set(1.0)
-        offset = jnp.zeros(outputs)
+        chosen = np.zeros((outputs, states))
+        chosen[np.arange(len(indices)), np.asarray(indices)] = 1.0
+        weight, offset = jnp.asarray(chosen), jnp.asarray(np.zeros(outputs))
         noises = Positive.of(jnp.broadcast_to(jnp.asarray(noise, weight.dtype), (outputs,)))
         if learn:
             return cls(weight, offset, noises)

@@ -13,6 +13,7 @@ from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 from gpssm._emission import AbstractEmission, LinearGaussian
 from gpssm._gaussian import LOG_2PI
 from gpssm._guess import interpolated, latent_guess, principal_directions, spread_points
+from gpssm._once import run_once
 from gpssm._params import Positive, cast
 from gpssm._precision import double_precision
 from gpssm.data import Episodes, Scaler
@@ -59,22 +60,38 @@ class GPSSM(eqx.Module):
         inducing = spread_points(points, num_inducing, seed=int(jr.randint(seed_key, (), 0, 2**31 - 1)))
         kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel  # pyright: ignore[reportArgumentType]
         kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel
-        transition = SparseGP.create(
-            kernels,
-            jnp.asarray(inducing),
-            state_dim=state_dim,
-            noise=process_variance,
-            tied_noise=tied_noise,
-            mean=mean,
-            whitened=whitened,
-            key=mean_key,
-        )
         emission = _first_emission(scaled, state_dim, noise_variance, learn_emission)
+        transition = _first_transition(
+            tuple(kernels), inducing, state_dim, np.asarray(process_variance), tied_noise, mean, whitened, mean_key
+        )
         return cast(cls(transition, emission, state_dim), dtype)
 
     def initial_expected_log_prob(self, mean: Float[Array, " D"], covariance: Float[Array, "D D"]) -> Float[Array, ""]:
         """E log N(x | 0, I) for x ~ N(mean, covariance)."""
         return -0.5 * (self.state_dim * LOG_2PI + jnp.sum(mean**2) + jnp.trace(covariance))
+
+
+@run_once
+def _first_transition(
+    kernels: tuple[AbstractKernel, ...],
+    inducing: Float[Array, "M Q"],
+    state_dim: int,
+    noise: Float[Array, ""],
+    tied_noise: bool,
+    mean: AbstractMean | None,
+    whitened: bool,
+    key: PRNGKeyArray,
+) -> SparseGP:
+    return SparseGP.create(
+        kernels,
+        inducing,
+        state_dim=state_dim,
+        noise=noise,
+        tied_noise=tied_noise,
+        mean=mean,
+        whitened=whitened,
+        key=key,
+    )
 
 
 def _first_emission(scaled: Episodes, state_dim: int, noise: float, learn: bool) -> LinearGaussian:

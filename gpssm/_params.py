@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from gpjax.parameters import val
 from jaxtyping import Array, ArrayLike, DTypeLike, Float, PyTree
@@ -58,10 +59,13 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
 
     def convert(leaf: Any) -> Any:
         # Equinox's own test of "array-like" cannot be asked of a tracer.
-        if eqx.is_inexact_array(leaf) or isinstance(leaf, float):
-            # A copy, because parts to freeze are recognised by identity: no two leaves may be the same array.
-            return jnp.array(jax.lax.convert_element_type(jnp.asarray(leaf), jnp.dtype(dtype)), copy=True)
-        return leaf
+        if not eqx.is_inexact_array(leaf) and not isinstance(leaf, float):
+            return leaf
+        # A copy, because parts to freeze are recognised by identity: no two leaves may be the same array.
+        if isinstance(leaf, jax.core.Tracer):
+            return jnp.array(jax.lax.convert_element_type(leaf, jnp.dtype(dtype)), copy=True)
+        # By way of NumPy: outside a compiled function, each shape would be a program of its own to compile.
+        return jax.device_put(np.array(leaf, jax.dtypes.canonicalize_dtype(dtype)))
 
     return jax.tree.map(convert, tree)
 

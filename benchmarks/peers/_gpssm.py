@@ -1,4 +1,4 @@
-"""gpssm as a competitor: `python -m benchmarks.peers._gpssm SETTING`."""
+"""gpssm as a competitor: `python -m benchmarks.peers._gpssm SETTING [--single-precision]`."""
 
 import sys
 
@@ -13,7 +13,8 @@ def main() -> None:
     """Serve one setting."""
     setting = next(setting for setting in SETTINGS if setting.name == sys.argv[1])
     jax.config.update("jax_enable_x64", True)
-    serve(lambda: Ours(setting).run, {"jax": jax.__version__})
+    single_precision = "--single-precision" in sys.argv[2:]
+    serve(lambda: Ours(setting, single_precision=single_precision).run, {"jax": jax.__version__})
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def noise_of(key: jax.Array, episodes: int, steps: int, states: int) -> jax.Arra
 class Ours:
     """The step that `gpssm.fit` compiles, with plain Adam."""
 
-    def __init__(self, setting: Setting):
-        tree, data = make(setting, gpssm.Explicit())
+    def __init__(self, setting: Setting, *, single_precision: bool = False):
+        tree, data = make(setting, gpssm.Explicit(), single_precision=single_precision)
         self.data: Padded = data
         self.optimiser = optax.adam(RATE)
         self.problem, self.state = start(tree, data, self.optimiser, None)

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from gpssm._devices import Devices
 from gpssm._history import Trace
 from gpssm._linalg import base_jitter
 from gpssm._model import GPSSM
+from gpssm._once import run_once
 from gpssm._processes import watching_peers
 from gpssm.data import Padded
 from gpssm.fit._batches import AbstractBatches, FullBatch, Windows
@@ -51,7 +52,12 @@ def start(tree: Tree, data: Padded, optimiser: optax.GradientTransformation, fre
     """The problem and the state before the first step."""
     problem = Problem.of(tree, data, freeze)
     trained, _ = problem.split(tree)
-    return problem, TrainState(tree, optimiser.init(trained), jnp.ones((), jnp.result_type(float)))
+    return problem, TrainState(tree, _first_state(optimiser, trained), jnp.ones((), jnp.result_type(float)))
+
+
+@run_once
+def _first_state(optimiser: optax.GradientTransformation, trained: PyTree) -> PyTree:
+    return optimiser.init(trained)
 
 
 def drive(

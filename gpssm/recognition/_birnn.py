@@ -1,12 +1,14 @@
 """The bi-directional recurrent recognition model."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, DTypeLike, Float, PRNGKeyArray
 
 from gpssm._guess import interpolated, principal_directions
+from gpssm._once import run_once
 from gpssm._params import cast
 from gpssm._posterior import GaussMarkov
 from gpssm._precision import double_precision
@@ -37,7 +39,8 @@ class BiRNN(AbstractRecognition):
 
     The first state comes from the backward network's last output, which has seen the whole episode. Missing outputs
     are read as zero together with their mask. `skip` adds a linear read-out of the outputs to the means, for outputs
-    that are nearly states.
+    that are nearly states. With `single_precision` the recurrences alone run in float32: weights, heads and all that
+    follows keep their own precision.
     """
 
     forward: AbstractCell
@@ -48,6 +51,7 @@ class BiRNN(AbstractRecognition):
     state_dim: int = eqx.field(static=True)
     diagonal: bool = eqx.field(static=True)
     offsets: bool = eqx.field(static=True)
+    single_precision: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def create(
@@ -61,6 +65,7 @@ class BiRNN(AbstractRecognition):
         skip: Float[Array, "O D"] | None = None,
         diagonal: bool = False,
         offsets: bool = True,
+        single_precision: bool = False,
         gain: float = 0.5,
         scale: float = 0.1,
         key: PRNGKeyArray,
@@ -82,6 +87,7 @@ class BiRNN(AbstractRecognition):
             state_dim=state_dim,
             diagonal=diagonal,
             offsets=offsets,
+            single_precision=single_precision,
         )
 
     @classmethod
@@ -96,26 +102,29 @@ class BiRNN(AbstractRecognition):
         skip: bool = True,
         diagonal: bool = False,
         offsets: bool = True,
+        single_precision: bool = False,
         dtype: DTypeLike = np.float64,
         key: PRNGKeyArray,
     ) -> "BiRNN":
         """A network for these channels. With `skip` the means start at the outputs, which become the first states (or
-        at their principal components, if there are fewer states than outputs).
+        at their principal components, if there are fewer states than outputs). `single_precision` saves time where
+        the network is most of a step: many short episodes, few inducing points.
         """
         outputs = episodes.num_outputs
-        direct = jnp.eye(outputs, state_dim)
+        direct = np.eye(outputs, state_dim)
         if state_dim < outputs:
             scaled = Scaler.from_episodes(episodes).apply(episodes)
-            direct = jnp.asarray(principal_directions([interpolated(episode) for episode in scaled], state_dim))
-        network = cls.create(
+            direct = principal_directions([interpolated(episode) for episode in scaled], state_dim)
+        network = _create(
             outputs=outputs,
             inputs=episodes.num_inputs,
             state_dim=state_dim,
             hidden=hidden,
             cell=cell,
-            skip=direct if skip else None,
+            skip=jnp.asarray(direct) if skip else None,
             diagonal=diagonal,
             offsets=offsets,
+            single_precision=single_precision,
             key=key,
         )
         return cast(network, dtype)
@@ -126,7 +135,7 @@ class BiRNN(AbstractRecognition):
         observed = episode.observed.astype(episode.y.dtype)
         y = jnp.where(episode.observed, episode.y, 0.0)
         inputs = jnp.concatenate([y, observed, episode.u], axis=-1)
-        ahead, behind = run_both_ways(self.forward, self.backward, inputs, episode.valid)
+        ahead, behind = self._read(inputs, episode.valid)
         first = self.first(behind[:1])
         rest = self.rest(jnp.concatenate([ahead, behind], axis=-1)[1:])
         numbers = num_chol_numbers(dims, self.diagonal)
@@ -139,3 +148,16 @@ class BiRNN(AbstractRecognition):
         if not self.offsets:
             means = GaussMarkov.without_offsets(means[0], gains, chols).means
         return mask_padding(means, gains, chols, episode.valid)
+
+    def _read(
+        self, inputs: Float[Array, "T I"], valid: Bool[Array, " T"]
+    ) -> tuple[Float[Array, "T H"], Float[Array, "T H"]]:
+        """Hidden states of both directions, in the precision of the inputs whichever they were computed in."""
+        computed = jnp.float32 if self.single_precision else inputs.dtype
+        arguments = jax.tree.map(lambda leaf: leaf.astype(computed), (self.forward, self.backward, inputs))
+        ahead, behind = run_both_ways(*arguments, valid)
+        return ahead.astype(inputs.dtype), behind.astype(inputs.dtype)
+
+
+# One object, so that a second network of the same shape finds the compiled program.
+_create = run_once(BiRNN.create)

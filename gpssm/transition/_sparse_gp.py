@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 from gpjax.kernels import AbstractKernel
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from gpssm._params import LowerTriangular, Positive, val
 from gpssm._share import AbstractShare, Whole
@@ -41,7 +41,7 @@ class SparseGP(AbstractTransition):
         inducing: Float[Array, "M Q"] | Float[Array, "D M Q"],
         *,
         state_dim: int,
-        noise: float = 0.1,
+        noise: ArrayLike = 0.1,
         tied_noise: bool = False,
         mean: AbstractMean | None = None,
         whitened: bool = True,

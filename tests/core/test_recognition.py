@@ -1,5 +1,7 @@
 """Recognition: the recurrences, the posterior they give, and that padding and masked values change nothing."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -161,6 +163,33 @@ def test_the_posterior_has_the_asked_for_form(name):
     if not network(name).offsets:
         for t in range(1, LENGTHS[0]):
             np.testing.assert_allclose(q.means[0, t], q.gains[0, t] @ q.means[0, t - 1], rtol=1e-10, atol=1e-12)
+
+
+def test_a_recurrence_in_single_precision_is_close_and_gives_double_precision():
+    double = network("GRU")
+    single = dataclasses.replace(double, single_precision=True)
+    data = records().padded()
+
+    @jit
+    def slopes(recognition):
+        arrays, static = eqx.partition(recognition, eqx.is_inexact_array)
+
+        def total(arrays):
+            q = jax.vmap(eqx.combine(arrays, static).posterior)(data)
+            return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(q))
+
+        return jax.grad(total)(arrays)
+
+    pairs = zip(
+        jax.tree.leaves((posteriors(double, data), slopes(double))),
+        jax.tree.leaves((posteriors(single, data), slopes(single))),
+        strict=True,
+    )
+    differences = []
+    for exact, close in pairs:
+        assert close.dtype == jnp.float64
+        differences.append(np.abs(exact - close).max() / max(np.abs(exact).max(), 1.0))
+    assert 1e-10 < max(differences) < 1e-5
 
 
 def test_with_a_skip_the_means_start_near_the_outputs():
