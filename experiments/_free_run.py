@@ -27,13 +27,14 @@ def mean_run_error(system: Any, test: gpssm.Episode, n_init: int = N_INIT) -> fl
 
 
 def scores(predicted: gpssm.Rollout, test: gpssm.Episode) -> dict[str, float]:
-    """RMSE in the units of the record, log density per sample (Gaussian with the run's moments), coverage."""
+    """RMSE of the median in the units of the record, log density per sample (Gaussian with median and central spread),
+    coverage."""
     truth = test.y[predicted.start :]
     low, high = predicted.interval(0.95)
     found = {
-        "rmse": metrics.rmse(truth, predicted.mean),
+        "rmse": metrics.rmse(truth, predicted.median),
         "coverage_95": metrics.interval_coverage(truth, low, high),
     }
-    if np.all(predicted.std > 0):
-        found["log_density"] = metrics.log_density_gaussian(truth, predicted.mean, predicted.std)
+    if np.all(predicted.central_std > 0):
+        found["log_density"] = metrics.log_density_gaussian(truth, predicted.median, predicted.central_std)
     return found

@@ -109,7 +109,7 @@ SECTIONS = (
     Section(
         "actuator",
         "Actuator",
-        ("split", "prediction", "selection", "units"),
+        ("split", "prediction", "point prediction", "selection", "seen", "units"),
         FREE_RUN,
         {
             "actuator_best": "Free simulation of the test half with its band, our settings, seed 0",
@@ -119,7 +119,7 @@ SECTIONS = (
     Section(
         "real_sets",
         "Real records",
-        ("split", "prediction", "selection", "units"),
+        ("split", "prediction", "point prediction", "selection", "seen", "units"),
         FREE_RUN,
         {
             f"real_sets_{name}": f"Free simulation of the test half: {name.replace('_', ' ')}"

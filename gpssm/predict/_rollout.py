@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 FEW = 39
 
@@ -38,6 +38,20 @@ class Rollout:
     def std(self) -> Float[np.ndarray, "T O"]:
         """Standard deviation of the measured outputs: spread of the trajectories and measurement noise."""
         return np.sqrt(self.signals.var(axis=0) + self.noise_std**2)
+
+    @property
+    def median(self) -> Float[np.ndarray, "T O"]:
+        """Median of the outputs. A few trajectories that leave the range of the data pull the mean with them, but not
+        the median."""
+        return np.median(self.signals, axis=0)
+
+    @property
+    def central_std(self) -> Float[np.ndarray, "T O"]:
+        """What `std` would be if the middle two thirds of the trajectories were the middle of a Gaussian."""
+        if len(self.signals) < FEW:
+            return self.std
+        low, high = np.quantile(self.signals, (ndtr(-1.0), ndtr(1.0)), axis=0)
+        return np.sqrt((0.5 * (high - low)) ** 2 + self.noise_std**2)
 
     @property
     def covariance(self) -> Float[np.ndarray, "T O O"]:

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 MAX_SHORTFALL = 0.1
 """Never give up more than this for simplicity, in nats a sample: about ten per cent of the error."""
+NEGLIGIBLE = 0.02
+"""Always give up as little as this for simplicity, however certain the difference is."""
 
 
 @final
@@ -54,7 +56,7 @@ class Row:
     shortfall_se: float
     """Standard error of the shortfall, from the differences fold by fold."""
     acceptable: bool
-    """Whether the shortfall is within its standard error."""
+    """Whether the shortfall is within its standard error, or negligible."""
     lost: tuple[str, ...]
     """Reasons for lost runs."""
 
@@ -76,8 +78,8 @@ class Selection:
 
     @property
     def winner(self) -> str | None:
-        """The simplest candidate that is no worse than the best by more than one standard error (and never by more than
-        0.1 nats a sample); None if all were lost."""
+        """The simplest candidate that is no worse than the best by more than one standard error (but never by more than
+        0.1 nats a sample, and always if it is by less than 0.02); None if all were lost."""
         return next((row.candidate for row in self.rows() if row.acceptable), None)
 
     def rows(self) -> tuple[Row, ...]:
@@ -121,7 +123,7 @@ class Selection:
         shortfall, shortfall_se = np.inf, np.inf
         if reference is not None and not lost:
             shortfall, shortfall_se = _mean_and_se(reference - self._by_fold(name, "value"))
-        acceptable = bool(np.isfinite(shortfall) and shortfall <= min(shortfall_se, MAX_SHORTFALL))
+        acceptable = bool(np.isfinite(shortfall) and shortfall <= max(min(shortfall_se, MAX_SHORTFALL), NEGLIGIBLE))
         return Row(
             candidate=name,
             **numbers,

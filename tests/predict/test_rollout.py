@@ -1,5 +1,7 @@
 """The object that every prediction returns."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -57,3 +59,23 @@ def test_time_counts_from_the_start_of_the_record(dt, expected):
     rollout = _rollout(3, 3, dt=dt)
     assert len(rollout) == 3
     assert_allclose(rollout.time, expected)
+
+
+def test_median_and_central_spread_ignore_the_few_that_leave():
+    """Of Gaussian trajectories they are mean and standard deviation; a few far ones change them hardly at all."""
+    count = 4000
+    gaussian = _rollout(count, 3)
+    scale = gaussian.signals.std(axis=0)
+    assert np.all(np.abs(gaussian.median - gaussian.mean) < 5.0 * scale / np.sqrt(count))
+    assert_allclose(gaussian.central_std, gaussian.std, rtol=0.05)
+    signals = gaussian.signals.copy()
+    signals[: count // 100] += 1000.0
+    astray = dataclasses.replace(gaussian, signals=signals)
+    assert np.all(astray.std > 50.0)
+    assert np.all(np.abs(astray.median - gaussian.median) < 0.05 * scale)
+    assert_allclose(astray.central_std, gaussian.central_std, rtol=0.05)
+
+
+def test_the_central_spread_of_few_trajectories_is_their_standard_deviation():
+    few = _rollout(5, 3)
+    np.testing.assert_array_equal(few.central_std, few.std)

@@ -48,6 +48,10 @@ def test_simpler_candidate_that_is_consistently_worse_does_not_win():
     assert scored(simple=[0.95, 1.95, 2.94], complex=[1.0, 2.0, 3.0]).winner == "complex"
 
 
+def test_a_certain_but_negligible_loss_is_given_up_for_simplicity():
+    assert scored(simple=[0.99, 1.99, 2.99], complex=[1.0, 2.0, 3.0]).winner == "simple"
+
+
 def test_large_loss_is_not_excused_by_a_large_standard_error():
     assert scored(simple=[1.0, 2.0, 1.0], complex=[1.0, 2.0, 3.0]).winner == "complex"
 
@@ -150,7 +154,7 @@ def test_prefers_the_kind_of_model_that_made_the_data(function, kind):
         "linear": AutoregressiveLinearCandidate(output_lags=1),
         "gp": AutoregressiveGPCandidate(output_lags=1, iterations=20),
     }
-    selection = gpssm.select(candidates, driven(function), n_init=4, num_samples=40, key=jr.key(0))
+    selection = gpssm.select(candidates, driven(function), n_init=4, num_samples=200, key=jr.key(0))
     assert selection.winner == kind, selection.table()
 
 
