@@ -13,8 +13,8 @@ SEEDS = (0, 1, 2)
 COUNTS = (15,)
 LAG = 2
 CASES = {
-    "aligned": Case(observed=(0, 3), n_init=3, states=4, lags=2),
-    "lagged": Case(observed=(0, 3), n_init=3, states=6, lags=4),
+    "aligned": Case(observed=(0, 3), n_init=4, states=4, lags=2),
+    "lagged": Case(observed=(0, 3), n_init=4, states=6, lags=4),
 }
 LAGS = {"aligned": 0, "lagged": LAG}
 SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_inducing=200, best_cycles=25)
@@ -23,7 +23,7 @@ PROTOCOL = {
     "system": "cart-pole, PILCO trials, position and angle measured; lagged: the action recorded at t acts at t + 2",
     "training": "the first 15 trials of 16",
     "tests": "as in the cart-pole experiment",
-    "prediction": "free run under the recorded controls after 3 samples, which are not scored",
+    "prediction": "free run under the recorded controls after 4 samples, which are not scored",
     "unit": UNIT,
     "best settings": BEST,
     "selection": "settings taken over from the cart-pole, the same for all seeds; nothing is chosen by these scores. "
