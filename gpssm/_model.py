@@ -74,9 +74,9 @@ class GPSSM(eqx.Module):
 @run_once
 def _first_transition(
     kernels: tuple[AbstractKernel, ...],
-    inducing: Float[Array, "M Q"],
+    inducing: Float[np.ndarray, "M Q"],
     state_dim: int,
-    noise: Float[Array, ""],
+    noise: Float[np.ndarray, ""],
     tied_noise: bool,
     mean: AbstractMean | None,
     whitened: bool,
@@ -84,7 +84,7 @@ def _first_transition(
 ) -> SparseGP:
     return SparseGP.create(
         kernels,
-        inducing,
+        jnp.asarray(inducing),
         state_dim=state_dim,
         noise=noise,
         tied_noise=tied_noise,

@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 import equinox as eqx
 import jax
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import PyTree
 
 P = ParamSpec("P")
@@ -35,4 +36,4 @@ def run_once(function: Callable[P, R]) -> Callable[P, R]:
 def _is_tracing(arguments: PyTree) -> bool:
     """Whether an argument is traced, or the caller: then even a constant becomes part of its program."""
     leaves = [*jax.tree.leaves(arguments), lax.full((), 0)]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    return any(isinstance(leaf, Tracer) for leaf in leaves)

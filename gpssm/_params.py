@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import paramax
 from gpjax.parameters import val
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, DTypeLike, Float, PyTree
 from paramax import AbstractUnwrappable
 
@@ -62,7 +63,7 @@ def cast(tree: PyTree, dtype: DTypeLike) -> PyTree:
         if not eqx.is_inexact_array(leaf) and not isinstance(leaf, float):
             return leaf
         # A copy, because parts to freeze are recognised by identity: no two leaves may be the same array.
-        if isinstance(leaf, jax.core.Tracer):
+        if isinstance(leaf, Tracer):
             return jnp.array(jax.lax.convert_element_type(leaf, jnp.dtype(dtype)), copy=True)
         # By way of NumPy: outside a compiled function, each shape would be a program of its own to compile.
         return jax.device_put(np.array(leaf, jax.dtypes.canonicalize_dtype(dtype)))

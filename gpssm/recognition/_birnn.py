@@ -154,8 +154,8 @@ class BiRNN(AbstractRecognition):
     ) -> tuple[Float[Array, "T H"], Float[Array, "T H"]]:
         """Hidden states of both directions, in the precision of the inputs whichever they were computed in."""
         computed = jnp.float32 if self.single_precision else inputs.dtype
-        arguments = jax.tree.map(lambda leaf: leaf.astype(computed), (self.forward, self.backward, inputs))
-        ahead, behind = run_both_ways(*arguments, valid)
+        forward, backward = jax.tree.map(lambda leaf: leaf.astype(computed), (self.forward, self.backward))
+        ahead, behind = run_both_ways(forward, backward, inputs.astype(computed), valid)
         return ahead.astype(inputs.dtype), behind.astype(inputs.dtype)
 
 
