@@ -62,7 +62,14 @@ class GPSSM(eqx.Module):
         kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel
         emission = _first_emission(scaled, state_dim, noise_variance, learn_emission)
         transition = _first_transition(
-            tuple(kernels), inducing, state_dim, np.asarray(process_variance), tied_noise, mean, whitened, mean_key
+            tuple(kernels),
+            jnp.asarray(inducing),
+            state_dim,
+            jnp.asarray(np.asarray(process_variance, float)),
+            tied_noise,
+            mean,
+            whitened,
+            mean_key,
         )
         return cast(cls(transition, emission, state_dim), dtype)
 
@@ -74,9 +81,9 @@ class GPSSM(eqx.Module):
 @run_once
 def _first_transition(
     kernels: tuple[AbstractKernel, ...],
-    inducing: Float[np.ndarray, "M Q"],
+    inducing: Float[Array, "M Q"],
     state_dim: int,
-    noise: Float[np.ndarray, ""],
+    noise: Float[Array, "..."],
     tied_noise: bool,
     mean: AbstractMean | None,
     whitened: bool,
@@ -84,7 +91,7 @@ def _first_transition(
 ) -> SparseGP:
     return SparseGP.create(
         kernels,
-        jnp.asarray(inducing),
+        inducing,
         state_dim=state_dim,
         noise=noise,
         tied_noise=tied_noise,
