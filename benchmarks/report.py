@@ -91,6 +91,7 @@ def peers(stored: dict[str, Any], assets: Path) -> str:
         f"{about(stored)} {versions}.",
         table(["setting", "peer", *metrics.values(), "difference of the bound"], lines),
     ]
+    pairs = [(case, peer) for case, peer in pairs if not peer.startswith("gpssm")]
     if pairs:
         figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
         shown = list(metrics)[:1] + list(metrics)[2:]
