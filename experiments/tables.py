@@ -75,10 +75,10 @@ FREE_RUN = (
 
 def swing_up(name: str, title: str) -> Section:
     """A section of one of the swing-up experiments."""
-    figures = {f"{name}_futures": "Sampled futures of the last trial (thin) and the truth (dotted), seed 0"}
+    figures = {f"{name}_futures": "Sampled futures of the last trial (thin) and the truth (dotted), first seed"}
     for case in ("observed", "hidden", "aligned", "lagged"):
-        figures[f"{name}_{case}_states"] = f"Learnt states of the last training trials, {case}, seed 0"
-        figures[f"{name}_{case}_fits"] = f"Free runs of all training trials, {case}, seed 0"
+        figures[f"{name}_{case}_states"] = f"Learnt states of the last training trials, {case}, first seed"
+        figures[f"{name}_{case}_fits"] = f"Free runs of all training trials, {case}, first seed"
     return Section(name, title, ("system", "tests", "prediction", "unit", "selection"), SWING_UP, figures)
 
 
