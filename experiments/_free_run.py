@@ -18,11 +18,11 @@ def free_run(system: Any, test: gpssm.Episode, *, seed: int, n_init: int = N_INI
 
 
 def mean_run_error(system: Any, test: gpssm.Episode, n_init: int = N_INIT) -> float:
-    """RMSE of the single run that follows the mean function without noise.
+    """RMSE of the single run that follows the mean function without noise (of a mixture: of the mean of its members').
 
     Where sampled trajectories leave the range of the data their mean says little about the function itself.
     """
-    run = system.simulate(test, n_init=n_init, num_samples=1, propagation=gpssm.MeanOnly(), key=jr.key(0))
+    run = system.simulate(test, n_init=n_init, num_samples=NUM_SAMPLES, propagation=gpssm.MeanOnly(), key=jr.key(0))
     return metrics.rmse(test.y[run.start :], run.mean)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from gpssm.output_error._parameters import Correction, Frame, Parameters, step
+from gpssm.output_error._parameters import Frame, Parameters, Step
 from gpssm.output_error._records import Records
 
 RATIOS = np.concatenate([[1e-8], 10.0 ** np.arange(-5.0, 3.1, 0.5)])
@@ -38,13 +38,10 @@ def _judge(
     parameters: Parameters, frame: Frame, records: Records, levels: Array, variance: float, ratios: Array
 ) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
     """For each ratio the log-evidence at its best scale, and the average variance of a free run at unit scale."""
-    correction = Correction.of(parameters, frame.inducing, frame.amplitudes)
+    move = Step.of(parameters, frame)
     size = parameters.values.shape[0]
     eye = jnp.eye(size, dtype=levels.dtype)
     count = jnp.sum(records.observed)
-
-    def move(x: Array, u: Array) -> Array:
-        return step(parameters, correction, x, u)
 
     def one(ratio: Array) -> tuple[Array, Array]:
         def body(carry, now):

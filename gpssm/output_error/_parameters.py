@@ -11,13 +11,17 @@ from jaxtyping import Array, Float
 from gpssm._emission import AbstractEmission
 from gpssm._linalg import base_jitter, factorise
 from gpssm.output_error._records import Records
+from gpssm.output_error._stable import StableMatrices
 from gpssm.transition import LinearMean
 
 
 class Parameters(eqx.Module):
     """Linear part, emission, and a GP correction with whitened inducing values of unit prior variance."""
 
-    mean: LinearMean
+    state_change: Float[Array, "D D"]
+    """Where the state matrix is among the stable ones; zero for that of the identified linear system."""
+    control_matrix: Float[Array, "D P"]
+    offset: Float[Array, " D"]
     emission: AbstractEmission
     log_scales: Float[Array, " Q"]
     """Logarithms of the GP's length-scales, shared by all state dimensions."""
@@ -33,11 +37,10 @@ def spreads(centre: Parameters) -> Parameters:
     def fill(tree, value: float):
         return jax.tree.map(lambda leaf: jnp.full(jnp.shape(leaf), value), tree)
 
-    mean = LinearMean(
-        fill(centre.mean.state_matrix, 0.3), fill(centre.mean.control_matrix, 0.3), fill(centre.mean.offset, 0.1)
-    )
     return Parameters(
-        mean=mean,
+        state_change=fill(centre.state_change, 0.3),
+        control_matrix=fill(centre.control_matrix, 0.3),
+        offset=fill(centre.offset, 0.1),
         emission=fill(centre.emission, 0.5),
         log_scales=fill(centre.log_scales, 0.5),
         values=fill(centre.values, 1.0),
@@ -76,21 +79,38 @@ class Frame(eqx.Module):
 
     inducing: Float[Array, "M Q"]
     amplitudes: Float[Array, " D"]
+    stable: StableMatrices
 
 
-def step(parameters: Parameters, correction: Correction, x: Float[Array, " D"], u: Float[Array, " P"]) -> Array:
-    """The next state."""
-    return parameters.mean(x, u) + correction(x, u)
+class Step(eqx.Module):
+    """From one state to the next, with everything done that does not depend on the state."""
+
+    linear: LinearMean
+    correction: Correction
+
+    @classmethod
+    def of(cls, parameters: Parameters, frame: Frame) -> "Step":
+        """The linear part and the mean of the GP."""
+        return cls(linear_part(parameters, frame), Correction.of(parameters, frame.inducing, frame.amplitudes))
+
+    def __call__(self, x: Float[Array, " D"], u: Float[Array, " P"]) -> Float[Array, " D"]:
+        """The next state."""
+        return self.linear(x, u) + self.correction(x, u)
+
+
+def linear_part(parameters: Parameters, frame: Frame) -> LinearMean:
+    """A stable linear system."""
+    return LinearMean(frame.stable(parameters.state_change), parameters.control_matrix, parameters.offset)
 
 
 def free_run(parameters: Parameters, frame: Frame, records: Records) -> tuple[Float[Array, "N D"], Float[Array, "N O"]]:
     """States and outputs of all episodes, each from its first state, no output being read."""
-    correction = Correction.of(parameters, frame.inducing, frame.amplitudes)
+    step = Step.of(parameters, frame)
 
     def body(x: Array, now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         u, first, start = now
         x = jnp.where(first, start, x)
-        return step(parameters, correction, x, u), x
+        return step(x, u), x
 
     starts = parameters.starts[records.episode]
     states = lax.scan(body, jnp.zeros_like(starts[0]), (records.u, records.first, starts))[1]

@@ -16,10 +16,11 @@ from gpssm._params import LowerTriangular, Positive, cast
 from gpssm.data import Episodes
 from gpssm.output_error._levenberg import Optimum, minimise
 from gpssm.output_error._noise import split_noise
-from gpssm.output_error._parameters import Frame, Parameters, flat, linearised, residuals, spreads
+from gpssm.output_error._parameters import Frame, Parameters, flat, linear_part, linearised, residuals, spreads
 from gpssm.output_error._records import Records, correlation_time, filled_starts
+from gpssm.output_error._stable import StableMatrices
 from gpssm.output_error._start import Start
-from gpssm.transition import LinearMean, SparseGP
+from gpssm.transition import SparseGP
 
 FIRST_AMPLITUDE = 0.1
 """Of the GP correction, in units of the states' spread."""
@@ -51,13 +52,14 @@ class Problem:
         inducing = spread_points(points, num_inducing, seed=int(jr.randint(place_key, (), 0, 2**31 - 1)))
         values = jnp.zeros((len(system.c), num_inducing))
         starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states])))
-        mean = LinearMean(jnp.asarray(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
+        linear = (jnp.zeros_like(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
         log_scales = jnp.full(points.shape[1], np.log(lengthscale))
-        centre = cast(Parameters(mean, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
+        centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
         # At zero, length-scales would have no gradient.
         moved = (0.1 * jr.normal(value_key, values.shape), starts)
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
-        frame = Frame(jnp.asarray(inducing), jnp.full(len(system.c), FIRST_AMPLITUDE))
+        amplitudes = jnp.full(len(system.c), FIRST_AMPLITUDE)
+        frame = Frame(jnp.asarray(inducing), amplitudes, StableMatrices.around(system.A))
         return cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
 
     def search(self, iterations: int) -> "Problem":
@@ -103,7 +105,7 @@ class Problem:
         factor = np.clip(np.sqrt((values**2).sum(axis=1) / by_data), 0.5, 2.0)
         factor = np.clip(amplitudes * factor, 1e-3, 3.0) / amplitudes
         parameters = eqx.tree_at(lambda p: p.values, self.parameters, jnp.asarray(values / factor[:, None]))
-        frame = Frame(self.frame.inducing, jnp.asarray(amplitudes * factor))
+        frame = eqx.tree_at(lambda f: f.amplitudes, self.frame, jnp.asarray(amplitudes * factor))
         return self._replace(parameters=parameters, frame=frame).weighed(self._determined())
 
     def model(self) -> GPSSM:
@@ -118,7 +120,8 @@ class Problem:
         # errors which cancel in every free run were independent of one another.
         precision = self._optimum().curvature + np.diag(self._precision())
         chols = np.stack([np.linalg.cholesky(np.linalg.inv(precision[np.ix_(row, row)])) for row in places])
-        gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=max(process, 1e-10), mean=parameters.mean)
+        mean = linear_part(parameters, frame)
+        gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=max(process, 1e-10), mean=mean)
         told = (parameters.values, LowerTriangular.of(jnp.asarray(chols)))
         gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, told)
         emission = eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(jnp.asarray(measured)))

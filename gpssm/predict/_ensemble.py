@@ -1,7 +1,7 @@
 """Several systems as one: their trajectories side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final, runtime_checkable
 
 import jax.random as jr
@@ -38,17 +38,25 @@ class Member(Protocol):
 @final
 @dataclass(frozen=True)
 class Ensemble:
-    """A mixture in equal parts: each member runs its share of the trajectories, and all are reported together.
+    """A mixture: each member runs its share of the trajectories, and all are reported together.
 
     Members that were fitted from different seeds or with different numbers of states err in different ways. The mean of
     the mixture errs less than its members do on average, and its bands hold their disagreement as well.
     """
 
     members: tuple[Member, ...]
+    weights: tuple[float, ...] | None = None
+    """Shares of the members; equal if not given. `Selection.stacked` finds some by what was held out."""
 
     def __post_init__(self) -> None:
         if not self.members:
             raise ValueError("an ensemble needs at least one member")
+        if self.weights is None:
+            return
+        if len(self.weights) != len(self.members):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.members)} members: give one for each")
+        if not (np.isfinite(self.weights).all() and min(self.weights) >= 0.0 and sum(self.weights) > 0.0):
+            raise ValueError(f"weights={self.weights}: they must not be negative, nor all zero")
 
     def simulate(
         self,
@@ -107,9 +115,11 @@ class Ensemble:
     ) -> Rollout:
         if num_samples < 1:
             raise DataError(f"num_samples={num_samples}: a prediction needs at least one sample")
-        share = -(-num_samples // len(self.members))
+        counts = self._counts(num_samples)
         keys = jr.split(key, len(self.members))
-        runs = [run(member, share, member_key) for member, member_key in zip(self.members, keys, strict=True)]
+        parts = zip(self.members, counts, keys, strict=True)
+        runs = [_repeated(run(member, count, key), count) for member, count, key in parts if count]
+        shares = np.asarray([count for count in counts if count]) / sum(counts)
         start = max(one.start for one in runs)
         signals = np.concatenate([one.signals[:, start - one.start :] for one in runs])
         return Rollout(
@@ -118,7 +128,26 @@ class Ensemble:
             samples=np.concatenate([one.samples[:, start - one.start :] for one in runs]),
             # Members have coordinates, and perhaps numbers, of states of their own.
             states=np.zeros((*signals.shape[:2], 0)),
-            noise_std=np.sqrt(np.mean([one.noise_std**2 for one in runs], axis=0)),
+            noise_std=np.sqrt(shares @ np.stack([one.noise_std**2 for one in runs])),
             output_names=runs[0].output_names,
             dt=runs[0].dt,
         )
+
+    def _counts(self, num_samples: int) -> list[int]:
+        """Trajectories of each member: as many, in all, as were asked for, and at least that in equal parts."""
+        if self.weights is None:
+            return [-(-num_samples // len(self.members))] * len(self.members)
+        exact = num_samples * np.asarray(self.weights) / sum(self.weights)
+        counts = np.floor(exact).astype(int)
+        for most_missed in np.argsort(counts - exact, kind="stable")[: num_samples - counts.sum()]:
+            counts[most_missed] += 1
+        return counts.tolist()
+
+
+def _repeated(run: Rollout, count: int) -> Rollout:
+    """A single run without noise stands for all trajectories of its member."""
+    if len(run.signals) == count:
+        return run
+    return replace(
+        run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in ("signals", "samples", "states")}
+    )

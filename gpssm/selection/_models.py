@@ -132,11 +132,14 @@ class OutputErrorCandidate:
 @final
 @dataclass(frozen=True)
 class EnsembleCandidate:
-    """Several candidates, fitted each with a key of its own and averaged."""
+    """Several candidates, fitted each with a key of its own, as one mixture."""
 
     members: tuple[Callable[..., Any], ...]
+    weights: tuple[float, ...] | None = None
+    """As for `gpssm.Ensemble`."""
 
     def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Ensemble:
         """Fit all members."""
         keys = jr.split(key, len(self.members))
-        return Ensemble(tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True)))
+        fitted = tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True))
+        return Ensemble(fitted, self.weights)

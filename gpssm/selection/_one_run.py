@@ -9,7 +9,7 @@ from typing import Any, Protocol, final, runtime_checkable
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray, UInt32
+from jaxtyping import Float, PRNGKeyArray, UInt32
 
 from gpssm import metrics
 from gpssm.data import Episode, Scaler
@@ -66,27 +66,30 @@ def score(task: Task) -> Score:
     fit_key, run_key = jr.split(task.key)
     began = time.monotonic()
 
-    def made(log_density: float = -np.inf, error: float = np.inf, lost: str | None = None) -> Score:
+    def made(log_density: float = -np.inf, error: float = np.inf, lost: str | None = None, by_step=None) -> Score:
         seconds = time.monotonic() - began
-        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds)
+        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds, by_step)
 
     try:
         # Overflow in a model that explodes is an outcome here, not an accident.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             model: Fitted = task.candidate(task.fold.train, key=fit_key)
-            log_density, error = _free_run_scores(model, task.fold, task.scaler, task.n_init, task.num_samples, run_key)
+            log_density, error, by_step = _free_run_scores(
+                model, task.fold, task.scaler, task.n_init, task.num_samples, run_key
+            )
     except task.forgive as failure:
         return made(lost=f"{type(failure).__name__}: {failure}".splitlines()[0])
     if not (np.isfinite(log_density) and np.isfinite(error)):
         return made(lost="the free run diverged")
-    return made(log_density, error)
+    return made(log_density, error, by_step=by_step)
 
 
 def _free_run_scores(
     model: Fitted, fold: Fold, scaler: Scaler, n_init: int, num_samples: int, key: PRNGKeyArray
-) -> tuple[float, float]:
-    """Log-density (Gaussian) and error over all held-out records together, from the median and the central spread.
+) -> tuple[float, float, Float[np.ndarray, " N"]]:
+    """Log-density (Gaussian) and error over all held-out records together, from the median and the central spread, and
+    the log-density of every step in which anything was observed.
 
     A model of which one trajectory in twenty leaves the range of the data is not as bad as the mean of all would say.
     """
@@ -100,4 +103,7 @@ def _free_run_scores(
         masks.append(record.observed[n_init:])
     y, mean, std, mask = (np.concatenate(parts) for parts in (truths, means, stds, masks))
     std = np.where(np.isfinite(std), np.maximum(std, 1e-12), np.inf)
-    return metrics.log_density_gaussian(y, mean, std, where=mask), metrics.rmse(y, mean, where=mask)
+    deviations = np.where(mask, y - mean, 0.0) / std
+    entries = -0.5 * deviations**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
+    by_step = np.where(mask, entries, 0.0).sum(axis=1)[mask.any(axis=1)]
+    return metrics.log_density_gaussian(y, mean, std, where=mask), metrics.rmse(y, mean, where=mask), by_step

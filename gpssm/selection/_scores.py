@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
+
+from gpssm.selection._stacking import stacking_weights
 
 MAX_SHORTFALL = 0.1
 """Never give up more than this for simplicity, in nats a sample: about ten per cent of the error."""
@@ -28,6 +30,8 @@ class Score:
     """Why there is no score."""
     seconds: float = field(default=0.0, compare=False)
     """How long the fit and the free run took."""
+    by_step: Float[np.ndarray, " N"] | None = field(default=None, compare=False, repr=False)
+    """Log-density of each held-out step."""
 
     @property
     def value(self) -> float:
@@ -82,6 +86,20 @@ class Selection:
         0.1 nats a sample, and always if it is by less than 0.02); None if all were lost."""
         return next((row.candidate for row in self.rows() if row.acceptable), None)
 
+    def stacked(self, *, draws: int = 100, key: PRNGKeyArray) -> dict[str, float]:
+        """The mixture of candidates that makes what was held out most likely: the share of each, summing to one.
+
+        Where no candidate is clearly best, a mixture is a safer choice than any. Candidates that were lost have no
+        share in it. `draws` of a Bayesian bootstrap over folds keep a few folds from deciding alone.
+        """
+        alive = [name for name in self.candidates if not any(s.lost for s in self.scores if s.candidate == name)]
+        if not alive:
+            raise ValueError("all candidates were lost: there is nothing to mix")
+        folds = dict.fromkeys(score.fold for score in self.scores)
+        densities = [np.stack([self._mixed_over_seeds(name, fold) for name in alive]) for fold in folds]
+        weights = dict(zip(alive, stacking_weights(densities, draws=draws, key=key).tolist(), strict=True))
+        return {name: weights.get(name, 0.0) for name in self.candidates}
+
     def rows(self) -> tuple[Row, ...]:
         """A summary for each candidate."""
         best = self.best
@@ -108,6 +126,13 @@ class Selection:
             ]
             lines.append(f"{mark}{row.candidate:<{width}}  " + "  ".join(f"{cell:>15}" for cell in cells))
         return "\n".join(lines)
+
+    def _mixed_over_seeds(self, name: str, fold: str) -> Float[np.ndarray, " N"]:
+        """Log-densities of the held-out steps under the fits of all seeds in equal parts."""
+        found = [score.by_step for score in self.scores if score.candidate == name and score.fold == fold]
+        if any(part is None for part in found):
+            raise ValueError(f"the scores of '{name}' do not say how likely single steps were")
+        return np.logaddexp.reduce(np.stack([np.asarray(part) for part in found])) - np.log(len(found))
 
     def _by_fold(self, name: str, field: str) -> Float[np.ndarray, " F"]:
         """Average over seeds for each fold, in the order of the folds."""

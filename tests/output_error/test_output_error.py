@@ -4,6 +4,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpssm
 from gpssm._emission import LinearGaussian
@@ -13,25 +15,23 @@ from gpssm.output_error._levenberg import minimise
 from gpssm.output_error._noise import split_noise
 from gpssm.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
 from gpssm.output_error._records import Records, correlation_time
+from gpssm.output_error._stable import StableMatrices
 from gpssm.output_error._start import Signed, Unsigned
-from gpssm.transition import LinearMean
 
 
 def _parameters(rng: np.random.Generator, dims: int = 2, size: int = 4) -> tuple[Parameters, Frame]:
-    mean = LinearMean(
-        jnp.asarray(0.6 * np.eye(dims) + 0.1 * rng.standard_normal((dims, dims))),
-        jnp.asarray(rng.standard_normal((dims, 1))),
-        jnp.asarray(0.1 * rng.standard_normal(dims)),
-    )
+    stable = StableMatrices.around(0.6 * np.eye(dims) + 0.1 * rng.standard_normal((dims, dims)))
     emission = LinearGaussian(jnp.asarray(rng.standard_normal((1, dims))), jnp.zeros(1), Positive.of(jnp.ones(1)))
     parameters = Parameters(
-        mean,
+        jnp.asarray(0.1 * rng.standard_normal((dims, dims))),
+        jnp.asarray(rng.standard_normal((dims, 1))),
+        jnp.asarray(0.1 * rng.standard_normal(dims)),
         emission,
         jnp.zeros(dims + 1) + 0.3,
         jnp.asarray(rng.standard_normal((dims, size))),
         jnp.asarray(rng.standard_normal((2, dims))),
     )
-    return parameters, Frame(jnp.asarray(rng.standard_normal((size, dims + 1))), jnp.asarray([0.1, 0.2]))
+    return parameters, Frame(jnp.asarray(rng.standard_normal((size, dims + 1))), jnp.asarray([0.1, 0.2]), stable)
 
 
 def _episodes(rng: np.random.Generator, lengths: tuple[int, ...]) -> gpssm.Episodes:
@@ -45,6 +45,7 @@ def test_the_free_run_is_the_recursion_of_each_episode():
     records = Records.of(episodes)
     states, outputs = free_run(parameters, frame, records)
     scales, points = np.exp(np.asarray(parameters.log_scales)), np.asarray(frame.inducing)
+    state_matrix = np.asarray(frame.stable(parameters.state_change))
 
     def kernel(a, b):
         return np.exp(-0.5 * (((a[:, None] - b[None]) / scales) ** 2).sum(-1))
@@ -58,7 +59,7 @@ def test_the_free_run_is_the_recursion_of_each_episode():
         for u in episode.u:
             np.testing.assert_allclose(states[at], x, atol=1e-10)
             np.testing.assert_allclose(outputs[at], np.asarray(parameters.emission.mean(jnp.asarray(x))), atol=1e-10)
-            linear = np.asarray(parameters.mean(jnp.asarray(x), jnp.asarray(u)))
+            linear = state_matrix @ x + np.asarray(parameters.control_matrix) @ u + np.asarray(parameters.offset)
             x = linear + kernel(np.concatenate([x, u])[None], points)[0] @ weights
             at += 1
 
@@ -131,9 +132,10 @@ def test_noise_is_split_as_it_was_made():
         x = 0.9 * x + 0.5 * u + 0.1 * rng.standard_normal()
     episodes = gpssm.Episodes([gpssm.Episode(y=np.asarray(outputs), u=inputs)])
     emission = LinearGaussian(jnp.ones((1, 1)), jnp.zeros(1), Positive.of(jnp.ones(1)))
-    mean = LinearMean(jnp.full((1, 1), 0.9), jnp.full((1, 1), 0.5), jnp.zeros(1))
-    parameters = Parameters(mean, emission, jnp.zeros(2), jnp.zeros((1, 2)), jnp.zeros((2, 1)))
-    frame, records = Frame(jnp.asarray([[0.0, 0.0], [1.0, 1.0]]), jnp.ones(1)), Records.of(episodes)
+    linear = (jnp.zeros((1, 1)), jnp.full((1, 1), 0.5), jnp.zeros(1))
+    parameters = Parameters(*linear, emission, jnp.zeros(2), jnp.zeros((1, 2)), jnp.zeros((2, 1)))
+    stable = StableMatrices.around(np.full((1, 1), 0.9))
+    frame, records = Frame(jnp.asarray([[0.0, 0.0], [1.0, 1.0]]), jnp.ones(1), stable), Records.of(episodes)
     left = np.asarray(residuals(parameters, frame, records))[: len(inputs)]
     process, measured = split_noise(parameters, frame, records, (left**2).mean(axis=0))
     assert process == pytest.approx(0.01, rel=0.5)
@@ -196,3 +198,36 @@ def test_the_correction_vanishes_far_from_its_points():
     parameters, frame = _parameters(np.random.default_rng(8))
     correction = Correction.of(parameters, frame.inducing, frame.amplitudes)
     np.testing.assert_allclose(correction(jnp.full(2, 50.0), jnp.zeros(1)), 0.0, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), dims=st.integers(1, 4), radius=st.floats(0.0, 0.995), far=st.floats(0.0, 30.0))
+def test_every_change_of_a_stable_matrix_is_stable(seed: int, dims: int, radius: float, far: float):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((dims, dims))
+    A *= radius / np.abs(np.linalg.eigvals(A)).max()
+    stable = StableMatrices.around(A)
+    np.testing.assert_allclose(stable(jnp.zeros((dims, dims))), A, atol=1e-6)
+    moved = np.asarray(stable(jnp.asarray(far * rng.standard_normal((dims, dims)))))
+    assert np.abs(np.linalg.eigvals(moved)).max() < 1.0
+
+
+def test_a_small_change_moves_the_matrix_by_as_much_where_it_is_far_from_the_edge():
+    change = 1e-3 * np.random.default_rng(9).standard_normal((3, 3))
+    moved = StableMatrices.around(np.zeros((3, 3)))(jnp.asarray(change))
+    np.testing.assert_allclose(moved, change, atol=1e-6)
+
+
+def test_no_free_run_leaves_the_range_of_the_data_for_good():
+    """An integrator that feedback keeps in place: a linear fit to it may well be unstable, and this one must not be."""
+    rng = np.random.default_rng(10)
+    x, v, y, u = 0.0, 0.0, [], []
+    for _ in range(200):
+        u.append(-0.3 * x - 0.8 * v + 0.3 * rng.standard_normal())
+        y.append(x + 0.05 * rng.standard_normal())
+        x, v = x + v, v + 0.3 * u[-1] + 0.02 * rng.standard_normal()
+    train = gpssm.Episodes([gpssm.Episode(y=np.asarray(y), u=np.asarray(u))])
+    found = gpssm.fit_output_error(train, states=2, num_inducing=10, rounds=2, key=jr.key(0))
+    long = gpssm.Episode(y=np.zeros(3000), u=np.tile(u, 15))
+    run = found.simulate(long, n_init=10, num_samples=20, key=jr.key(1))
+    assert np.abs(run.signals).max() < 100.0 * np.std(y)

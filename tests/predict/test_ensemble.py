@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+import jax.random as jr
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpssm
 from gpssm.baselines import AutoregressiveLinear, Constant
@@ -43,3 +46,32 @@ def test_a_forecast_goes_beyond_the_record(getkey: Callable):
 def test_an_empty_ensemble_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         gpssm.Ensemble(())
+
+
+@given(weights=st.lists(st.floats(0.0, 10.0), min_size=1, max_size=5).filter(lambda w: sum(w) > 1e-3))
+@settings(max_examples=30, deadline=None)
+def test_every_member_runs_its_share(weights: list[float]):
+    members = tuple(Constant.fit(_record(float(i), i)) for i in range(len(weights)))
+    found = gpssm.Ensemble(members, tuple(weights)).simulate(
+        _record(1.0, 9)[0], n_init=4, num_samples=50, key=jr.key(0)
+    )
+    assert len(found.signals) == 50
+    for member, weight in zip(members, weights, strict=True):
+        count = np.sum(found.signals[:, 0, 0] == member.mean[0])
+        assert abs(count - 50 * weight / sum(weights)) < 1.0
+
+
+def test_runs_without_noise_are_weighted_too():
+    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(4.0, 1)))
+    mixture = gpssm.Ensemble(members, (3.0, 1.0))
+    run = mixture.simulate(_record(0.0, 2)[0], n_init=4, num_samples=8, propagation=gpssm.MeanOnly(), key=jr.key(0))
+    np.testing.assert_allclose(run.mean[0], 0.75 * members[0].mean + 0.25 * members[1].mean)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"), [((1.0,), "one for each"), ((0.0, 0.0), "all zero"), ((1.0, -1.0), "negative")]
+)
+def test_bad_weights_are_refused(weights: tuple[float, ...], words: str):
+    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(2.0, 1)))
+    with pytest.raises(ValueError, match=words):
+        gpssm.Ensemble(members, weights)

@@ -1,0 +1,74 @@
+"""Mixtures by held-out densities: against the definition, and on candidates of known worth."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.selection import ConstantCandidate, Score, Selection, select
+from gpssm.selection._stacking import stacking_weights
+
+
+def _scores(name: str, folds: list[np.ndarray], seed: int = 0) -> list[Score]:
+    return [Score(name, f"fold {i}", seed, float(d.mean()), 1.0, by_step=d) for i, d in enumerate(folds)]
+
+
+def test_one_fold_is_given_the_weights_that_a_search_finds():
+    rng = np.random.default_rng(0)
+    densities = np.log(rng.uniform(0.1, 1.0, (2, 200)))
+    grid = np.linspace(0.0, 1.0, 2001)
+    values = [np.mean(np.log(w * np.exp(densities[0]) + (1.0 - w) * np.exp(densities[1]))) for w in grid]
+    found = stacking_weights([densities], draws=3, key=jr.key(0))
+    assert found[0] == pytest.approx(grid[int(np.argmax(values))], abs=2e-3)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_two_thirds_of_the_samples_from_one_candidate_give_it_two_thirds():
+    """Samples drawn from a mixture have its shares as their most likely weights."""
+    rng = np.random.default_rng(1)
+    y = np.where(rng.uniform(size=20_000) < 2 / 3, 0.0, 8.0) + rng.standard_normal(20_000)
+    parts = [np.stack([-0.5 * block**2, -0.5 * (block - 8.0) ** 2]) for block in np.split(y, 4)]
+    assert stacking_weights(parts, draws=20, key=jr.key(0))[0] == pytest.approx(2 / 3, abs=0.02)
+
+
+def test_folds_count_alike_whatever_their_length():
+    long, short = np.tile([[0.0], [-50.0]], (1, 900)), np.tile([[-50.0], [0.0]], (1, 100))
+    assert stacking_weights([long, short], draws=4000, key=jr.key(0))[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_common_factor_of_all_densities_changes_nothing():
+    rng = np.random.default_rng(2)
+    parts = [rng.standard_normal((3, 40)), rng.standard_normal((3, 30))]
+    moved = [part + 700.0 * rng.standard_normal((1, part.shape[1])) for part in parts]
+    kept, same = (stacking_weights(p, draws=5, key=jr.key(0)) for p in (parts, moved))
+    np.testing.assert_allclose(kept, same, atol=1e-10)
+
+
+def test_the_lost_have_no_share_and_seeds_are_mixed_first():
+    rng = np.random.default_rng(3)
+    good, poor = [rng.standard_normal(50) for _ in range(2)], [rng.standard_normal(50) - 30.0 for _ in range(2)]
+    scores = [*_scores("good", good), *_scores("poor", poor), *_scores("poor", good, seed=1)]
+    scores += [Score("lost", f"fold {i}", 0, -np.inf, np.inf, "it diverged") for i in range(2)]
+    found = Selection(("good", "poor", "lost"), tuple(scores)).stacked(key=jr.key(0))
+    assert found["lost"] == 0.0
+    # One of its two seeds is as likely as the good one: half the density everywhere.
+    assert found["good"] > 0.99
+
+
+def test_without_any_candidate_left_there_is_no_mixture():
+    lost = Selection(("a",), (Score("a", "f", 0, -np.inf, np.inf, "it diverged"),))
+    with pytest.raises(ValueError, match="all candidates were lost"):
+        lost.stacked(key=jr.key(0))
+
+
+def test_scores_of_a_selection_can_be_stacked():
+    rng = np.random.default_rng(4)
+    y = rng.standard_normal((120, 2)) * np.array([1.0, 3.0])
+    y[5, 0] = np.nan
+    episodes = gpssm.Episodes([gpssm.Episode(y=np.nan_to_num(y), mask=np.isfinite(y))])
+    found = select({"a": ConstantCandidate(), "b": ConstantCandidate()}, episodes, n_init=4, key=jr.key(0))
+    assert found.stacked(key=jr.key(1)) == pytest.approx({"a": 0.5, "b": 0.5})
+    for score in found.scores:
+        assert score.by_step is not None
+        # Two outputs in every step but the one with a gap.
+        assert score.by_step.sum() == pytest.approx(score.log_density * (2 * 26 - ("[0:" in score.fold)))
