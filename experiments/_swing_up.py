@@ -1,6 +1,7 @@
 """What the swing-up experiments share: the methods that compete and how they are scored."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import jax
@@ -75,10 +76,13 @@ def gpssm_best(study: Study, count: int, *, states: int, inducing: int, cycles: 
     return gpssm.fit_alternating(model, train, cycles=cycles, iterations=cycles, key=keys[1]).identified
 
 
-def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> dict[str, Callable[[], Simulates]]:
+def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> dict[str, Callable[[], Any]]:
     """Linear and autoregressive models, and the rows that need no learning."""
     train = study.first(count)
-    simulator = {"true simulator": lambda: TrueSimulator(study.task.system, observed=study.observed)}
+    simulator = {
+        "true simulator": lambda: FromMeasurement(study, gpssm.MeanOnly()),
+        "true simulator, sampled": lambda: FromMeasurement(study),
+    }
     return {
         "constant": lambda: Constant.fit(train),
         "previous episode": lambda: PreviousEpisode.fit(study.train),
@@ -95,17 +99,41 @@ def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> 
     }
 
 
-def score(study: Study, system: Simulates, *, n_init: int, seed: int) -> Iterator[dict[str, Any]]:
+def score(study: Study, system: Simulates | FromMeasurement, *, n_init: int, seed: int) -> Iterator[dict[str, Any]]:
     """Rows for every test: tip error as a mean over the run and at horizons, log density and coverage."""
     for i, test in enumerate(study.tests):
         predicted = _simulated(system, test, n_init, jr.fold_in(jr.key(6 + seed), i))
         yield from _rows(study, test, predicted, n_init)
 
 
-def _simulated(system: Simulates, test: Test, n_init: int, key: Any) -> gpssm.Rollout:
-    if isinstance(system, TrueSimulator):
-        start = test.measured[n_init - 1]
-        return system.simulate(test.episode, n_init=n_init, state=start, propagation=gpssm.MeanOnly(), key=key)
+@dataclass(frozen=True)
+class FromMeasurement:
+    """The true simulator, told all states as a sensor would show them: exactly there, or spread by the sensor's noise.
+
+    The latter is the best that can be said from one measurement.
+    """
+
+    study: Study
+    propagation: gpssm.MeanOnly | None = None
+
+    def simulate(self, test: Test, *, n_init: int, key: Any) -> gpssm.Rollout:
+        """A free run from the last measurement that may be read."""
+        system, columns = self.study.task.system, list(self.study.observed)
+        whole = gpssm.Episode(y=test.measured, u=test.episode.u, dt=test.episode.dt, name=test.name)
+        everything = TrueSimulator(system, observed=tuple(range(test.measured.shape[1])))
+        run = everything.simulate(whole, n_init=n_init, num_samples=NUM_SAMPLES, propagation=self.propagation, key=key)
+        return replace(
+            run,
+            signals=run.signals[..., columns],
+            samples=run.samples[..., columns],
+            noise_std=run.noise_std[columns],
+            output_names=test.episode.output_names,
+        )
+
+
+def _simulated(system: Simulates | FromMeasurement, test: Test, n_init: int, key: Any) -> gpssm.Rollout:
+    if isinstance(system, FromMeasurement):
+        return system.simulate(test, n_init=n_init, key=key)
     return system.simulate(test.episode, n_init=n_init, num_samples=NUM_SAMPLES, key=key)
 
 
@@ -116,7 +144,7 @@ def _rows(study: Study, test: Test, predicted: gpssm.Rollout, n_init: int) -> It
         if horizon <= len(error):
             yield {"test": test.name, "metric": "tip_error_at", "horizon": horizon, "value": float(error[horizon - 1])}
     truth = test.episode.y[n_init:]
-    # The simulator makes a single run: no density.
+    # A single run has no density.
     if len(predicted.signals) > 1:
         low, high = predicted.interval(0.95)
         yield {"test": test.name, "metric": "coverage_95", "value": metrics.interval_coverage(truth, low, high)}

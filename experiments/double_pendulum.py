@@ -33,7 +33,7 @@ PROTOCOL = {
     "best settings": BEST,
     "argp": "one lag (observed) or two (hidden), RBF; argp angles: the same with our kernel",
     "trivial": "constant: training mean; previous episode: copy of the one before the last; true simulator: started at "
-    "the last measurement that was read, hidden states included",
+    "the last measurement that was read, hidden states included; sampled: spread around it by the noise of the sensor",
 }
 
 
