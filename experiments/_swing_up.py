@@ -33,6 +33,31 @@ class Simulates(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class FromMeasurement:
+    """The true simulator, told all states as a sensor would show them: exactly there, or spread by the sensor's noise.
+
+    The latter is the best that can be said from one measurement.
+    """
+
+    study: Study
+    propagation: gpssm.MeanOnly | None = None
+
+    def simulate(self, test: Test, *, n_init: int, key: Any) -> gpssm.Rollout:
+        """A free run from the last measurement that may be read."""
+        system, columns = self.study.task.system, list(self.study.observed)
+        whole = gpssm.Episode(y=test.measured, u=test.episode.u, dt=test.episode.dt, name=test.name)
+        everything = TrueSimulator(system, observed=tuple(range(test.measured.shape[1])))
+        run = everything.simulate(whole, n_init=n_init, num_samples=NUM_SAMPLES, propagation=self.propagation, key=key)
+        return replace(
+            run,
+            signals=run.signals[..., columns],
+            samples=run.samples[..., columns],
+            noise_std=run.noise_std[columns],
+            output_names=test.episode.output_names,
+        )
+
+
 def gpssm_paper(train: gpssm.Episodes, *, states: int, inducing: int, hidden: int, steps: int, seed: int) -> Simulates:
     """The paper's settings: Matern-1/2, q(u) by gradients, network only, Adam at 1e-3."""
     keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
@@ -104,31 +129,6 @@ def score(study: Study, system: Simulates | FromMeasurement, *, n_init: int, see
     for i, test in enumerate(study.tests):
         predicted = _simulated(system, test, n_init, jr.fold_in(jr.key(6 + seed), i))
         yield from _rows(study, test, predicted, n_init)
-
-
-@dataclass(frozen=True)
-class FromMeasurement:
-    """The true simulator, told all states as a sensor would show them: exactly there, or spread by the sensor's noise.
-
-    The latter is the best that can be said from one measurement.
-    """
-
-    study: Study
-    propagation: gpssm.MeanOnly | None = None
-
-    def simulate(self, test: Test, *, n_init: int, key: Any) -> gpssm.Rollout:
-        """A free run from the last measurement that may be read."""
-        system, columns = self.study.task.system, list(self.study.observed)
-        whole = gpssm.Episode(y=test.measured, u=test.episode.u, dt=test.episode.dt, name=test.name)
-        everything = TrueSimulator(system, observed=tuple(range(test.measured.shape[1])))
-        run = everything.simulate(whole, n_init=n_init, num_samples=NUM_SAMPLES, propagation=self.propagation, key=key)
-        return replace(
-            run,
-            signals=run.signals[..., columns],
-            samples=run.samples[..., columns],
-            noise_std=run.noise_std[columns],
-            output_names=test.episode.output_names,
-        )
 
 
 def _simulated(system: Simulates | FromMeasurement, test: Test, n_init: int, key: Any) -> gpssm.Rollout:
