@@ -88,7 +88,7 @@ def main() -> None:
     mixture = json.loads(
         results.choice("actuator", "best", lambda: shares(held_out_scores(candidates, train, N_INIT, options.quick)))
     )
-    best = EnsembleCandidate(tuple(candidates[name] for name in mixture), tuple(mixture.values()))
+    best = EnsembleCandidate.of(candidates, mixture)
     methods: dict[str, Any] = {
         "constant": lambda seed: Constant.fit(train),
         "arx": lambda seed: AutoregressiveLinear.fit(train, output_lags=10),

@@ -1,6 +1,6 @@
 """Candidates that are GPSSMs, one for each way to fit them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -137,6 +137,20 @@ class EnsembleCandidate:
     members: tuple[Callable[..., Any], ...]
     weights: tuple[float, ...] | None = None
     """As for `gpssm.Ensemble`."""
+
+    @classmethod
+    def of(
+        cls, candidates: Mapping[str, Callable[..., Any]], shares: Mapping[str, float], *, smallest: float = 0.02
+    ) -> "EnsembleCandidate":
+        """The mixture that `Selection.stacked` found, without the candidates whose share is below `smallest`: each
+        would cost a fit and change next to nothing."""
+        kept = {name: share for name, share in shares.items() if share >= smallest}
+        if not kept:
+            raise ValueError(f"no candidate has a share of {smallest} or more")
+        unknown = sorted(set(kept) - set(candidates))
+        if unknown:
+            raise ValueError(f"shares of candidates that were not given: {', '.join(unknown)}")
+        return cls(tuple(candidates[name] for name in kept), tuple(kept.values()))
 
     def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Ensemble:
         """Fit all members."""

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.selection import ConstantCandidate, Score, Selection, select
+from gpssm.selection import (
+    AutoregressiveLinearCandidate,
+    ConstantCandidate,
+    EnsembleCandidate,
+    Score,
+    Selection,
+    select,
+)
 from gpssm.selection._stacking import stacking_weights
 
 
@@ -72,3 +79,17 @@ def test_scores_of_a_selection_can_be_stacked():
         assert score.by_step is not None
         # Two outputs in every step but the one with a gap.
         assert score.by_step.sum() == pytest.approx(score.log_density * (2 * 26 - ("[0:" in score.fold)))
+
+
+def test_a_mixture_is_made_of_those_with_a_share_worth_a_fit():
+    candidates = {
+        "a": ConstantCandidate(),
+        "b": AutoregressiveLinearCandidate(1),
+        "c": AutoregressiveLinearCandidate(2),
+    }
+    found = EnsembleCandidate.of(candidates, {"a": 0.7, "b": 0.01, "c": 0.29})
+    assert found == EnsembleCandidate((candidates["a"], candidates["c"]), (0.7, 0.29))
+    with pytest.raises(ValueError, match=r"share of 0\.9"):
+        EnsembleCandidate.of(candidates, {"a": 0.7, "c": 0.3}, smallest=0.9)
+    with pytest.raises(ValueError, match="not given: d"):
+        EnsembleCandidate.of(candidates, {"a": 0.5, "d": 0.5})
