@@ -55,7 +55,7 @@ def families(name: str) -> dict[str, Candidates]:
         "constant": {"constant": ConstantCandidate()},
         "arx": grid("arx", AutoregressiveLinearCandidate, output_lags=(2, 4, 8)),
         "kalman": grid("kalman", LinearKalmanCandidate, order=(2, 3, 4)),
-        "gp-narx": grid("gp-narx", AutoregressiveGPCandidate, output_lags=(4, 10), increment=(True, False)),
+        "gp-narx": grid("gp-narx", AutoregressiveGPCandidate, output_lags=(4, 10), increment=(False,)),
         "gpssm": {
             f"gpssm free runs, states={states}, trusting={trusting}": OutputErrorCandidate(
                 states, trusting=trusting, reading=gpssm.Unsigned() if unsigned else None
@@ -118,7 +118,7 @@ def among(selection: Selection, names: list[str]) -> Selection:
 def shares(selection: Selection) -> str:
     """The mixture as text for the results file."""
     found = {name: share for name, share in selection.stacked(key=jr.key(2)).items() if share >= SMALLEST_SHARE}
-    return json.dumps({name: round(share / sum(found.values()), 3) for name, share in found.items()})
+    return json.dumps({name: round(share, 3) for name, share in found.items()})
 
 
 def one_set(results: Results, name: str, compared: dict[str, Candidates], quick: bool) -> None:

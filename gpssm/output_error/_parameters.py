@@ -31,8 +31,8 @@ class Parameters(eqx.Module):
 
 
 def spreads(centre: Parameters) -> Parameters:
-    """Prior standard deviations around the starting point. States have unit spread in the coordinates used, so that
-    one number serves for every entry of a matrix."""
+    """Prior standard deviations around the starting point. States have unit spread in the coordinates used, and changes
+    of the state matrix are relative, so that one number serves for every entry of a matrix."""
 
     def fill(tree, value: float):
         return jax.tree.map(lambda leaf: jnp.full(jnp.shape(leaf), value), tree)

@@ -56,7 +56,7 @@ class Ensemble:
         if len(self.weights) != len(self.members):
             raise ValueError(f"{len(self.weights)} weights for {len(self.members)} members: give one for each")
         if not (np.isfinite(self.weights).all() and min(self.weights) >= 0.0 and sum(self.weights) > 0.0):
-            raise ValueError(f"weights={self.weights}: they must not be negative, nor all zero")
+            raise ValueError(f"weights={self.weights}: they must be finite, not negative, and not all zero")
 
     def simulate(
         self,
@@ -118,7 +118,7 @@ class Ensemble:
         counts = self._counts(num_samples)
         keys = jr.split(key, len(self.members))
         parts = zip(self.members, counts, keys, strict=True)
-        runs = [_repeated(run(member, count, key), count) for member, count, key in parts if count]
+        runs = [_repeated(run(member, count, member_key), count) for member, count, member_key in parts if count]
         shares = np.asarray([count for count in counts if count]) / sum(counts)
         start = max(one.start for one in runs)
         signals = np.concatenate([one.signals[:, start - one.start :] for one in runs])
@@ -134,10 +134,10 @@ class Ensemble:
         )
 
     def _counts(self, num_samples: int) -> list[int]:
-        """Trajectories of each member: as many, in all, as were asked for, and at least that in equal parts."""
-        if self.weights is None:
-            return [-(-num_samples // len(self.members))] * len(self.members)
-        exact = num_samples * np.asarray(self.weights) / sum(self.weights)
+        """Trajectories of each member, as many in all as were asked for. With fewer than there are members, those with
+        the smallest shares are left out."""
+        shares = np.ones(len(self.members)) if self.weights is None else np.asarray(self.weights)
+        exact = num_samples * shares / shares.sum()
         counts = np.floor(exact).astype(int)
         for most_missed in np.argsort(counts - exact, kind="stable")[: num_samples - counts.sum()]:
             counts[most_missed] += 1
@@ -146,8 +146,7 @@ class Ensemble:
 
 def _repeated(run: Rollout, count: int) -> Rollout:
     """A single run without noise stands for all trajectories of its member."""
-    if len(run.signals) == count:
+    if len(run.signals) > 1 or count == 1:
         return run
-    return replace(
-        run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in ("signals", "samples", "states")}
-    )
+    parts = ("signals", "samples", "states")
+    return replace(run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in parts})

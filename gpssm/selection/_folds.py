@@ -1,8 +1,10 @@
 """Which part of the training data is held out: several blocks, because a single one misleads."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from itertools import pairwise
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -41,23 +43,18 @@ class Blocks(AbstractFolds):
 
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
         """One fold for each block of each record."""
-        each = -(-self.count // len(episodes))
         folds = []
-        for i, record in enumerate(episodes):
-            edges = np.linspace(0, len(record), each + 1).round().astype(int)
-            for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-                if b - a <= n_init + 1:
-                    raise DataError(
-                        f"'{record.name}': a block of {b - a} steps leaves nothing to score after n_init={n_init}; "
-                        "use fewer blocks or a smaller n_init"
-                    )
-                around = [
-                    record[start:stop] for start, stop in ((0, a), (b, len(record))) if stop - start > self.shortest
-                ]
-                others = [other for j, other in enumerate(episodes) if j != i]
-                if not around and not others:
-                    raise DataError(f"'{record.name}' is too short for {self.count} blocks: nothing is left to fit")
-                folds.append(Fold(f"{record.name}[{a}:{b}]", Episodes([*others, *around]), (record[a:b],)))
+        for block in _blocks(episodes, self.count, n_init):
+            record = episodes[block.record]
+            around = [
+                record[start:stop]
+                for start, stop in ((0, block.start), (block.stop, len(record)))
+                if stop - start > self.shortest
+            ]
+            others = [other for j, other in enumerate(episodes) if j != block.record]
+            if not around and not others:
+                raise DataError(f"'{record.name}' is too short for {self.count} blocks: nothing is left to fit")
+            folds.append(Fold(block.name, Episodes([*others, *around]), (record[block.start : block.stop],)))
         return tuple(folds)
 
 
@@ -77,11 +74,9 @@ class LongRuns(AbstractFolds):
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
         """One fold for each block of each record. The first block is scored from step `n_init` on."""
         folds = []
-        for fold in Blocks(self.count, self.shortest).split(episodes, n_init=n_init):
-            (block,) = fold.test
-            name, _, place = fold.name.rpartition("[")
-            start, stop = (int(edge) for edge in place[:-1].split(":"))
-            record = next(r for r in episodes if r.name == name and np.array_equal(r.y[start:stop], block.y))
+        whole = Blocks(self.count, self.shortest).split(episodes, n_init=n_init)
+        for fold, block in zip(whole, _blocks(episodes, self.count, n_init), strict=True):
+            record, start, stop = episodes[block.record], block.start, block.stop
             shown = record.observed[:stop].copy()
             shown[n_init : max(start, n_init)] = False
             run = Episode(
@@ -95,6 +90,29 @@ class LongRuns(AbstractFolds):
             )
             folds.append(Fold(fold.name, fold.train, (run,)))
         return tuple(folds)
+
+
+class _Block(NamedTuple):
+    name: str
+    record: int
+    start: int
+    stop: int
+
+
+def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
+    """The blocks that records are cut into. Names are unique, also where records share one."""
+    each = -(-count // len(episodes))
+    names = [record.name for record in episodes]
+    for i, record in enumerate(episodes):
+        label = record.name if names.count(record.name) == 1 else f"{record.name} {i + 1}"
+        edges = np.linspace(0, len(record), each + 1).round().astype(int).tolist()
+        for start, stop in pairwise(edges):
+            if stop - start <= n_init + 1:
+                raise DataError(
+                    f"'{record.name}': a block of {stop - start} steps leaves nothing to score after n_init={n_init}; "
+                    "use fewer blocks or a smaller n_init"
+                )
+            yield _Block(f"{label}[{start}:{stop}]", i, start, stop)
 
 
 @final

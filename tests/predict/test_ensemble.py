@@ -68,6 +68,20 @@ def test_runs_without_noise_are_weighted_too():
     np.testing.assert_allclose(run.mean[0], 0.75 * members[0].mean + 0.25 * members[1].mean)
 
 
+def test_a_mixture_may_be_a_member():
+    zero, two, four = (Constant.fit(_record(level, i)) for i, level in enumerate((0.0, 2.0, 4.0)))
+    nested = gpssm.Ensemble((gpssm.Ensemble((zero, two)), four))
+    run = nested.simulate(_record(0.0, 2)[0], n_init=4, num_samples=100, key=jr.key(0))
+    assert len(run.signals) == 100
+    np.testing.assert_allclose(run.mean[0], 0.25 * zero.mean + 0.25 * two.mean + 0.5 * four.mean)
+
+
+def test_the_noise_is_that_of_the_members_by_their_shares():
+    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(0.0, 1)))
+    run = gpssm.Ensemble(members, (1.0, 3.0)).simulate(_record(0.0, 2)[0], n_init=4, num_samples=40, key=jr.key(0))
+    np.testing.assert_allclose(run.noise_std**2, 0.25 * members[0].std ** 2 + 0.75 * members[1].std ** 2)
+
+
 @pytest.mark.parametrize(
     ("weights", "words"), [((1.0,), "one for each"), ((0.0, 0.0), "all zero"), ((1.0, -1.0), "negative")]
 )

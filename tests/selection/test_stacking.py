@@ -51,15 +51,33 @@ def test_a_common_factor_of_all_densities_changes_nothing():
     np.testing.assert_allclose(kept, same, atol=1e-10)
 
 
-def test_the_lost_have_no_share_and_seeds_are_mixed_first():
+def test_the_lost_have_no_share():
     rng = np.random.default_rng(3)
-    good, poor = [rng.standard_normal(50) for _ in range(2)], [rng.standard_normal(50) - 30.0 for _ in range(2)]
-    scores = [*_scores("good", good), *_scores("poor", poor), *_scores("poor", good, seed=1)]
+    scores = [*_scores("good", [rng.standard_normal(50), rng.standard_normal(50)])]
     scores += [Score("lost", f"fold {i}", 0, -np.inf, np.inf, "it diverged") for i in range(2)]
-    found = Selection(("good", "poor", "lost"), tuple(scores)).stacked(key=jr.key(0))
-    assert found["lost"] == 0.0
-    # One of its two seeds is as likely as the good one: half the density everywhere.
-    assert found["good"] > 0.99
+    found = Selection(("good", "lost"), tuple(scores)).stacked(key=jr.key(0))
+    assert found == pytest.approx({"good": 1.0, "lost": 0.0})
+
+
+def test_seeds_are_mixed_before_candidates_are():
+    """Densities 1 and 3 make 2 in equal parts: a candidate with these two seeds is as likely as one that always has 2."""
+    two = _scores("a", [np.zeros(20)], seed=0) + _scores("a", [np.full(20, np.log(3.0))], seed=1)
+    found = Selection(("a", "b"), (*two, *_scores("b", [np.full(20, np.log(2.0))]))).stacked(key=jr.key(0))
+    assert found == pytest.approx({"a": 0.5, "b": 0.5})
+
+
+def test_steps_that_no_candidate_allows_are_refused():
+    with pytest.raises(ValueError, match="finite density"):
+        stacking_weights([np.full((2, 3), -np.inf)], draws=2, key=jr.key(0))
+    with pytest.raises(ValueError, match="must have steps"):
+        stacking_weights([np.zeros((2, 0))], draws=2, key=jr.key(0))
+
+
+def test_records_that_share_a_name_are_different_folds():
+    rng = np.random.default_rng(5)
+    episodes = gpssm.Episodes([gpssm.Episode(y=rng.standard_normal(60)) for _ in range(2)])
+    found = select({"a": ConstantCandidate()}, episodes, n_init=4, folds=gpssm.selection.LongRuns(4), key=jr.key(0))
+    assert len({score.fold for score in found.scores}) == 4
 
 
 def test_without_any_candidate_left_there_is_no_mixture():
