@@ -60,7 +60,7 @@ def test_the_lost_have_no_share():
 
 
 def test_seeds_are_mixed_before_candidates_are():
-    """Densities 1 and 3 make 2 in equal parts: a candidate with these two seeds is as likely as one that always has 2."""
+    """Densities 1 and 3 make 2 in equal parts: these two seeds are as likely as one that always has 2."""
     two = _scores("a", [np.zeros(20)], seed=0) + _scores("a", [np.full(20, np.log(3.0))], seed=1)
     found = Selection(("a", "b"), (*two, *_scores("b", [np.full(20, np.log(2.0))]))).stacked(key=jr.key(0))
     assert found == pytest.approx({"a": 0.5, "b": 0.5})
