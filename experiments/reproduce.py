@@ -20,6 +20,7 @@ EXPERIMENTS = (
     "experiments.cart_pole",
     "experiments.lagged_actions",
     "experiments.double_pendulum",
+    "experiments.process_noise",
 )
 
 

@@ -107,6 +107,21 @@ SECTIONS = (
     swing_up("lagged_actions", "Lagged actions"),
     swing_up("double_pendulum", "Double pendulum"),
     Section(
+        "process_noise",
+        "Double pendulum, hidden velocities: process noise from cycle to cycle",
+        ("system", "model", "measure"),
+        tuple(
+            Column(f"{title}, cycle {cycle}", metric, only(cycle=cycle), with_range=False)
+            for metric, title in (
+                ("bound", "bound"),
+                ("process", "process variance"),
+                ("measurement_ratio", "measurement variance over the true one"),
+            )
+            for cycle in (1, 10, 25)
+        ),
+        {"process_noise": "Bound and noises as the fit goes on"},
+    ),
+    Section(
         "actuator",
         "Actuator",
         ("split", "prediction", "point prediction", "selection", "seen", "units"),
