@@ -72,8 +72,8 @@ def draw(results: Results) -> None:
             rows = [row for row in results.rows if row["case"] == case and row["metric"] == metric]
             panel.plot([row["cycle"] for row in rows], [row["value"] for row in rows], ".-", label=case)
         panel.set(xlabel="cycle", title=metric.replace("_", " "))
-    panels[1].set(yscale="log", title="process variance of the velocities")
-    panels[2].set(yscale="log", title="measurement variance over the true one")
+    panels[1].set(yscale="log", title="process variance of velocities")
+    panels[2].set(yscale="log", title="measurement variance / truth")
     panels[0].set(title="bound per step")
     panels[0].legend(fontsize=8)
     figure.savefig(results.out / "process_noise.png", dpi=110)
