@@ -150,7 +150,7 @@ def one_set(results: Results, name: str, compared: dict[str, Candidates], quick:
         model = system(method, seed)
         predicted = free_run(model, test, seed=seed, n_init=n_init)
         if seed == 0 and method == "stacked":
-            draw(results.out / f"real_sets_{name}.png", predicted, test, f"{name}: {chosen[method]}")
+            draw(results.out / f"real_sets_{name}.png", predicted, test, f"{name.replace('_', ' ')}: mixture, seed 0")
         found = {**scores(predicted, test), "rmse_mean_run": mean_run_error(model, test, n_init)}
         return [{"metric": m, "value": v, "chosen": chosen[method]} for m, v in found.items()]
 
