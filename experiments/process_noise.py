@@ -1,4 +1,4 @@
-"""Where a posterior that keeps function and states apart holds a fit back: process noise that the system does not have.
+"""Process noise that the system does not have: how it grows while a fit goes on.
 
 The double pendulum with hidden velocities has no process noise at all. The fit of the experiment `double_pendulum` is
 watched here from cycle to cycle: bound, and both noises. Two fits: the second has twice the inducing points.
