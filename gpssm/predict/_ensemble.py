@@ -47,10 +47,18 @@ class Ensemble:
     members: tuple[Member, ...]
     weights: tuple[float, ...] | None = None
     """Shares of the members; equal if not given. `Selection.stacked` finds some by what was held out."""
+    width: float = 1.0
+    """Factor for the spread of each member's trajectories around their median.
+
+    If the bands of each member are right, those of the mixture are too wide, because they hold the members'
+    disagreement as well; `Selection.stacked` finds the factor that what was held out asks for.
+    """
 
     def __post_init__(self) -> None:
         if not self.members:
             raise ValueError("an ensemble needs at least one member")
+        if not (np.isfinite(self.width) and self.width > 0.0):
+            raise ValueError(f"width={self.width}: it must be positive and finite")
         if self.weights is None:
             return
         if len(self.weights) != len(self.members):
@@ -118,7 +126,11 @@ class Ensemble:
         counts = self._counts(num_samples)
         keys = jr.split(key, len(self.members))
         parts = zip(self.members, counts, keys, strict=True)
-        runs = [_repeated(run(member, count, member_key), count) for member, count, member_key in parts if count]
+        runs = [
+            _spread_by(self.width, _repeated(run(member, count, member_key), count))
+            for member, count, member_key in parts
+            if count
+        ]
         shares = np.asarray([count for count in counts if count]) / sum(counts)
         start = max(one.start for one in runs)
         signals = np.concatenate([one.signals[:, start - one.start :] for one in runs])
@@ -150,3 +162,12 @@ def _repeated(run: Rollout, count: int) -> Rollout:
         return run
     parts = ("signals", "samples", "states")
     return replace(run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in parts})
+
+
+def _spread_by(width: float, run: Rollout) -> Rollout:
+    """All trajectories so many times as far from their median."""
+    if width == 1.0:
+        return run
+    middle = run.median
+    signals, samples = (middle + width * (part - middle) for part in (run.signals, run.samples))
+    return replace(run, signals=signals, samples=samples, noise_std=width * run.noise_std)

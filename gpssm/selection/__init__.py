@@ -2,6 +2,7 @@
 
 from gpssm.selection._folds import AbstractFolds, Blocks, EpisodeFolds, Fold, LongRuns
 from gpssm.selection._grid import grid
+from gpssm.selection._held_out import HeldOut
 from gpssm.selection._linear_mean import identified_linear_mean
 from gpssm.selection._models import (
     EnsembleCandidate,
@@ -19,6 +20,7 @@ from gpssm.selection._opponents import (
 )
 from gpssm.selection._scores import Row, Score, Selection
 from gpssm.selection._select import select
+from gpssm.selection._stacking import Mixture
 from gpssm.selection._sweep import Sweep, sweep
 
 __all__ = [
@@ -34,8 +36,10 @@ __all__ = [
     "FreeStatesCandidate",
     "GPSSMCandidate",
     "GrownCandidate",
+    "HeldOut",
     "LinearKalmanCandidate",
     "LongRuns",
+    "Mixture",
     "OutputErrorCandidate",
     "Row",
     "Score",

@@ -18,6 +18,7 @@ from gpssm.inference import Collapsed, Paths, Variational
 from gpssm.output_error import AbstractReading, fit_output_error
 from gpssm.predict import Ensemble, Identified
 from gpssm.recognition import BiRNN
+from gpssm.selection._stacking import Mixture
 from gpssm.transition import AbstractMean
 
 MakeMean = Callable[[Episodes, int], AbstractMean]
@@ -137,23 +138,25 @@ class EnsembleCandidate:
     members: tuple[Callable[..., Any], ...]
     weights: tuple[float, ...] | None = None
     """As for `gpssm.Ensemble`."""
+    width: float = 1.0
+    """As for `gpssm.Ensemble`."""
 
     @classmethod
     def of(
-        cls, candidates: Mapping[str, Callable[..., Any]], shares: Mapping[str, float], *, smallest: float = 0.02
+        cls, candidates: Mapping[str, Callable[..., Any]], mixture: Mixture, *, smallest: float = 0.02
     ) -> "EnsembleCandidate":
-        """The mixture that `Selection.stacked` found, without the candidates whose share is below `smallest`: each
-        would cost a fit and change next to nothing."""
-        kept = {name: share for name, share in shares.items() if share >= smallest}
+        """What `Selection.stacked` found, without the candidates whose share is below `smallest`: each would cost a fit
+        and change next to nothing."""
+        kept = mixture.above(smallest)
         if not kept:
             raise ValueError(f"no candidate has a share of {smallest} or more")
         unknown = sorted(set(kept) - set(candidates))
         if unknown:
             raise ValueError(f"shares of candidates that were not given: {', '.join(unknown)}")
-        return cls(tuple(candidates[name] for name in kept), tuple(kept.values()))
+        return cls(tuple(candidates[name] for name in kept), tuple(kept.values()), mixture.width)
 
     def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Ensemble:
         """Fit all members."""
         keys = jr.split(key, len(self.members))
         fitted = tuple(member(episodes, key=k) for member, k in zip(self.members, keys, strict=True))
-        return Ensemble(fitted, self.weights)
+        return Ensemble(fitted, self.weights, self.width)

@@ -9,12 +9,12 @@ from typing import Any, Protocol, final, runtime_checkable
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray, UInt32
+from jaxtyping import PRNGKeyArray, UInt32
 
-from gpssm import metrics
 from gpssm.data import Episode, Scaler
 from gpssm.predict import Rollout
 from gpssm.selection._folds import Fold
+from gpssm.selection._held_out import HeldOut
 from gpssm.selection._scores import Score
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError)
@@ -66,43 +66,38 @@ def score(task: Task) -> Score:
     fit_key, run_key = jr.split(task.key)
     began = time.monotonic()
 
-    def made(log_density: float = -np.inf, error: float = np.inf, lost: str | None = None, by_step=None) -> Score:
+    def made(found: HeldOut | None = None, lost: str | None = None) -> Score:
         seconds = time.monotonic() - began
-        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds, by_step)
+        log_density, error = (-np.inf, np.inf) if found is None else (found.log_density, found.error)
+        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds, found)
 
     try:
         # Overflow in a model that explodes is an outcome here, not an accident.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             model: Fitted = task.candidate(task.fold.train, key=fit_key)
-            log_density, error, by_step = _free_run_scores(
-                model, task.fold, task.scaler, task.n_init, task.num_samples, run_key
-            )
+            found = _free_run(model, task.fold, task.scaler, task.n_init, task.num_samples, run_key)
     except task.forgive as failure:
         return made(lost=f"{type(failure).__name__}: {failure}".splitlines()[0])
-    if not (np.isfinite(log_density) and np.isfinite(error)):
+    if not (np.isfinite(found.log_density) and np.isfinite(found.error)):
         return made(lost="the free run diverged")
-    return made(log_density, error, by_step=by_step)
+    return made(found)
 
 
-def _free_run_scores(
-    model: Fitted, fold: Fold, scaler: Scaler, n_init: int, num_samples: int, key: PRNGKeyArray
-) -> tuple[float, float, Float[np.ndarray, " N"]]:
-    """Log-density (Gaussian) and error over all held-out records together, from the median and the central spread, and
-    the log-density of every step in which anything was observed.
+def _free_run(model: Fitted, fold: Fold, scaler: Scaler, n_init: int, num_samples: int, key: PRNGKeyArray) -> HeldOut:
+    """All held-out records together, by the median and the central spread of sampled trajectories.
 
     A model of which one trajectory in twenty leaves the range of the data is not as bad as the mean of all would say.
     """
-    truths, means, stds, masks = [], [], [], []
+    missed, spreads, known = [], [], []
     for i, record in enumerate(fold.test):
         rollout = model.simulate(record, n_init=n_init, num_samples=num_samples, key=jr.fold_in(key, i))
         scale = scaler.undo_std(np.ones(record.num_outputs))
-        truths.append((record.y[n_init:] - scaler.undo_mean(np.zeros(record.num_outputs))) / scale)
-        means.append((rollout.median - scaler.undo_mean(np.zeros(record.num_outputs))) / scale)
-        stds.append(rollout.central_std / scale)
-        masks.append(record.observed[n_init:])
-    y, mean, std, mask = (np.concatenate(parts) for parts in (truths, means, stds, masks))
-    std = np.where(np.isfinite(std), np.maximum(std, 1e-12), np.inf)
-    entries = -0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
-    by_step = np.where(mask, entries, 0.0).sum(axis=1)[mask.any(axis=1)]
-    return float(by_step.sum() / mask.sum()), metrics.rmse(y, mean, where=mask), by_step
+        observed = record.observed[n_init:]
+        some = observed.any(axis=1)
+        missed.append(np.where(observed, record.y[n_init:] - rollout.median, 0.0)[some] / scale)
+        spreads.append((rollout.central_std / scale)[some])
+        known.append(observed[some])
+    spread = np.concatenate(spreads)
+    spread = np.where(np.isfinite(spread), np.maximum(spread, 1e-12), np.inf)
+    return HeldOut(np.concatenate(missed), spread, np.concatenate(known))

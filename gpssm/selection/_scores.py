@@ -6,7 +6,8 @@ from typing import final
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from gpssm.selection._stacking import stacking_weights
+from gpssm.selection._held_out import HeldOut
+from gpssm.selection._stacking import Mixture, stack
 
 MAX_SHORTFALL = 0.1
 """Never give up more than this for simplicity, in nats a sample: about ten per cent of the error."""
@@ -30,8 +31,8 @@ class Score:
     """Why there is no score."""
     seconds: float = field(default=0.0, compare=False)
     """How long the fit and the free run took."""
-    by_step: Float[np.ndarray, " N"] | None = field(default=None, compare=False, repr=False)
-    """Log-density of each held-out step."""
+    held_out: HeldOut | None = field(default=None, compare=False, repr=False)
+    """What the free run missed in each held-out step; None if lost."""
 
     @property
     def value(self) -> float:
@@ -86,8 +87,8 @@ class Selection:
         0.1 nats a sample, and always if it is by less than 0.02); None if all were lost."""
         return next((row.candidate for row in self.rows() if row.acceptable), None)
 
-    def stacked(self, *, draws: int = 100, key: PRNGKeyArray) -> dict[str, float]:
-        """The mixture of candidates that makes what was held out most likely: the share of each, summing to one.
+    def stacked(self, *, draws: int = 100, key: PRNGKeyArray) -> Mixture:
+        """The mixture of candidates that makes what was held out most likely: the share of each, and how wide.
 
         Where no candidate is clearly best, a mixture is a safer choice than any. Candidates that were lost have no
         share in it. `draws` of a Bayesian bootstrap over folds keep a few folds from deciding alone.
@@ -96,9 +97,9 @@ class Selection:
         if not alive:
             raise ValueError("all candidates were lost: there is nothing to mix")
         folds = dict.fromkeys(score.fold for score in self.scores)
-        densities = [np.stack([self._mixed_over_seeds(name, fold) for name in alive]) for fold in folds]
-        weights = dict(zip(alive, stacking_weights(densities, draws=draws, key=key).tolist(), strict=True))
-        return {name: weights.get(name, 0.0) for name in self.candidates}
+        weights, width = stack([[self._runs(name, fold) for name in alive] for fold in folds], draws=draws, key=key)
+        shares = dict(zip(alive, weights.tolist(), strict=True))
+        return Mixture({name: shares.get(name, 0.0) for name in self.candidates}, width)
 
     def rows(self) -> tuple[Row, ...]:
         """A summary for each candidate."""
@@ -127,12 +128,13 @@ class Selection:
             lines.append(f"{mark}{row.candidate:<{width}}  " + "  ".join(f"{cell:>15}" for cell in cells))
         return "\n".join(lines)
 
-    def _mixed_over_seeds(self, name: str, fold: str) -> Float[np.ndarray, " N"]:
-        """Log-densities of the held-out steps under the fits of all seeds in equal parts."""
-        found = [score.by_step for score in self.scores if score.candidate == name and score.fold == fold]
-        if any(part is None for part in found):
-            raise ValueError(f"the scores of '{name}' do not say how likely single steps were")
-        return np.logaddexp.reduce(np.stack([np.asarray(part) for part in found])) - np.log(len(found))
+    def _runs(self, name: str, fold: str) -> list[HeldOut]:
+        """The free runs of all seeds over a fold."""
+        found = [score.held_out for score in self.scores if score.candidate == name and score.fold == fold]
+        kept = [run for run in found if run is not None]
+        if len(kept) < len(found):
+            raise ValueError(f"the scores of '{name}' do not say what was missed in single steps")
+        return kept
 
     def _by_fold(self, name: str, field: str) -> Float[np.ndarray, " F"]:
         """Average over seeds for each fold, in the order of the folds."""

@@ -1,29 +1,76 @@
-"""Stacking: how much of each candidate a mixture should hold, judged by what was held out."""
+"""Stacking: how much of each candidate a mixture should hold, and how wide it should be, by what was held out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from gpssm.selection._held_out import HeldOut
+
 ITERATIONS = 300
 """Of expectation and maximisation, which from equal weights ends within log(K) / 300 nats a step of the optimum."""
+FACTORS = 2.0 ** (np.arange(-8, 9) / 4.0)
+"""Widths that are tried, in units of the members' own."""
+
+
+@final
+@dataclass(frozen=True)
+class Mixture:
+    """What `Selection.stacked` recommends."""
+
+    shares: dict[str, float]
+    """Of each candidate; they sum to one."""
+    width: float
+    """Factor for the spread of each member around its own median.
+
+    Members whose own bands are right make a mixture whose bands are too wide, because these hold the members'
+    disagreement as well (Gneiting and Ranjan, 2013): there the factor is below one.
+    """
+
+    def above(self, smallest: float) -> dict[str, float]:
+        """The shares of those that are worth a fit."""
+        return {name: share for name, share in self.shares.items() if share >= smallest}
+
+
+def stack(
+    folds: Sequence[Sequence[Sequence[HeldOut]]], *, draws: int, key: PRNGKeyArray
+) -> tuple[Float[np.ndarray, " K"], float]:
+    """Weights and width with which the mixture makes what was held out most likely. Of each fold, for each candidate,
+    the runs of all its seeds, which are mixed in equal parts.
+
+    A few folds may favour a candidate by chance: weights, and the logarithm of the width, are averaged over `draws` of
+    a Bayesian bootstrap, in which the folds count differently each time.
+    """
+    importance = np.asarray(jr.dirichlet(key, np.ones(len(folds)), (draws,)))
+    trials = [
+        stacking_weights([np.stack([_mixed(runs, factor) for runs in fold]) for fold in folds], importance)
+        for factor in FACTORS
+    ]
+    best = np.argmax([value for _, value in trials], axis=0)
+    weights = np.stack([trials[i][0][draw] for draw, i in enumerate(best)])
+    return weights.mean(axis=0), float(np.exp(np.log(FACTORS[best]).mean()))
 
 
 def stacking_weights(
-    log_densities: list[Float[np.ndarray, "K _"]], *, draws: int, key: PRNGKeyArray
-) -> Float[np.ndarray, " K"]:
-    """Weights with which the mixture of K candidates makes the held-out samples of all folds most likely.
-
-    Every fold counts the same, whatever its length. A few folds may favour a candidate by chance: the weights are
-    averaged over `draws` of a Bayesian bootstrap, in which the folds count differently each time.
-    """
+    log_densities: Sequence[Float[np.ndarray, "K _"]], importance: Float[np.ndarray, "B F"]
+) -> tuple[Float[np.ndarray, "B K"], Float[np.ndarray, " B"]]:
+    """For each row of `importance`, the weights of K candidates that make the samples of all folds most likely, and the
+    log-density of a sample with them. A fold counts as much as its importance says, whatever its length."""
     if not all(part.size and np.isfinite(part.max(axis=0)).all() for part in log_densities):
         raise ValueError("every fold must have steps, and every step a finite density under one candidate at least")
-    likely = np.concatenate([np.exp(part - part.max(axis=0)) for part in log_densities], axis=1).T
-    fold = np.repeat(np.arange(len(log_densities)), [part.shape[1] for part in log_densities])
-    lengths = np.bincount(fold)
-    importance = np.asarray(jr.dirichlet(key, np.ones(len(log_densities)), (draws,)))
-    rows = (importance / lengths[None, :])[:, fold]
-    weights = np.full((draws, likely.shape[1]), 1.0 / likely.shape[1])
+    largest = np.concatenate([part.max(axis=0) for part in log_densities])
+    likely = np.exp(np.concatenate(log_densities, axis=1) - largest).T
+    lengths = np.asarray([part.shape[1] for part in log_densities])
+    rows = np.repeat(importance / lengths, lengths, axis=1)
+    weights = np.full((len(rows), likely.shape[1]), 1.0 / likely.shape[1])
     for _ in range(ITERATIONS):
         weights = weights * ((rows / (weights @ likely.T)) @ likely)
-    return weights.mean(axis=0)
+    return weights, (rows * (np.log(weights @ likely.T) + largest)).sum(axis=1)
+
+
+def _mixed(runs: Sequence[HeldOut], factor: float) -> Float[np.ndarray, " N"]:
+    """Log-densities of the held-out steps under the fits of all seeds in equal parts."""
+    return np.logaddexp.reduce(np.stack([run.log_densities(factor) for run in runs])) - np.log(len(runs))

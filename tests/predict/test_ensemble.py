@@ -89,3 +89,23 @@ def test_bad_weights_are_refused(weights: tuple[float, ...], words: str):
     members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(2.0, 1)))
     with pytest.raises(ValueError, match=words):
         gpssm.Ensemble(members, weights)
+
+
+def test_a_narrower_mixture_keeps_the_medians_of_its_members():
+    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(6.0, 1)))
+    usual, narrow = (
+        gpssm.Ensemble(members, (1.0, 2.0), width).simulate(
+            _record(0.0, 2)[0], n_init=4, num_samples=300, key=jr.key(0)
+        )
+        for width in (1.0, 0.5)
+    )
+    np.testing.assert_allclose(narrow.signals, usual.signals)
+    np.testing.assert_allclose(narrow.noise_std, 0.5 * usual.noise_std)
+    centres = np.repeat([members[0].mean, members[1].mean], [100, 200], axis=0)[:, None, :]
+    np.testing.assert_allclose(narrow.samples - centres, 0.5 * (usual.samples - centres))
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan])
+def test_a_width_must_be_positive(width: float):
+    with pytest.raises(ValueError, match="width"):
+        gpssm.Ensemble((Constant.fit(_record(0.0, 0)),), width=width)

@@ -9,15 +9,24 @@ from gpssm.selection import (
     AutoregressiveLinearCandidate,
     ConstantCandidate,
     EnsembleCandidate,
+    HeldOut,
+    Mixture,
     Score,
     Selection,
     select,
 )
-from gpssm.selection._stacking import stacking_weights
+from gpssm.selection._stacking import FACTORS, stacking_weights
+
+ONCE = np.ones((1, 1))
 
 
-def _scores(name: str, folds: list[np.ndarray], seed: int = 0) -> list[Score]:
-    return [Score(name, f"fold {i}", seed, float(d.mean()), 1.0, by_step=d) for i, d in enumerate(folds)]
+def _run(missed: np.ndarray, spread: float) -> HeldOut:
+    missed = missed.reshape(len(missed), -1)
+    return HeldOut(missed, np.full(missed.shape, spread), np.ones(missed.shape, bool))
+
+
+def _scores(name: str, folds: list[HeldOut], seed: int = 0) -> list[Score]:
+    return [Score(name, f"fold {i}", seed, d.log_density, d.error, held_out=d) for i, d in enumerate(folds)]
 
 
 def test_one_fold_is_given_the_weights_that_a_search_finds():
@@ -25,9 +34,10 @@ def test_one_fold_is_given_the_weights_that_a_search_finds():
     densities = np.log(rng.uniform(0.1, 1.0, (2, 200)))
     grid = np.linspace(0.0, 1.0, 2001)
     values = [np.mean(np.log(w * np.exp(densities[0]) + (1.0 - w) * np.exp(densities[1]))) for w in grid]
-    found = stacking_weights([densities], draws=3, key=jr.key(0))
-    assert found[0] == pytest.approx(grid[int(np.argmax(values))], abs=2e-3)
+    found, value = stacking_weights([densities], ONCE)
+    assert found[0, 0] == pytest.approx(grid[int(np.argmax(values))], abs=2e-3)
     assert found.sum() == pytest.approx(1.0)
+    assert value[0] == pytest.approx(max(values), abs=1e-5)
 
 
 def test_two_thirds_of_the_samples_from_one_candidate_give_it_two_thirds():
@@ -35,42 +45,67 @@ def test_two_thirds_of_the_samples_from_one_candidate_give_it_two_thirds():
     rng = np.random.default_rng(1)
     y = np.where(rng.uniform(size=20_000) < 2 / 3, 0.0, 8.0) + rng.standard_normal(20_000)
     parts = [np.stack([-0.5 * block**2, -0.5 * (block - 8.0) ** 2]) for block in np.split(y, 4)]
-    assert stacking_weights(parts, draws=20, key=jr.key(0))[0] == pytest.approx(2 / 3, abs=0.02)
+    assert stacking_weights(parts, np.full((1, 4), 0.25))[0][0, 0] == pytest.approx(2 / 3, abs=0.02)
 
 
 def test_folds_count_alike_whatever_their_length():
     long, short = np.tile([[0.0], [-50.0]], (1, 900)), np.tile([[-50.0], [0.0]], (1, 100))
-    assert stacking_weights([long, short], draws=4000, key=jr.key(0))[0] == pytest.approx(0.5, abs=0.02)
+    importance = np.array([[0.5, 0.5], [0.2, 0.8]])
+    np.testing.assert_allclose(stacking_weights([long, short], importance)[0][:, 0], [0.5, 0.2], atol=1e-6)
 
 
 def test_a_common_factor_of_all_densities_changes_nothing():
     rng = np.random.default_rng(2)
     parts = [rng.standard_normal((3, 40)), rng.standard_normal((3, 30))]
     moved = [part + 700.0 * rng.standard_normal((1, part.shape[1])) for part in parts]
-    kept, same = (stacking_weights(p, draws=5, key=jr.key(0)) for p in (parts, moved))
+    importance = np.array([[0.5, 0.5], [0.9, 0.1]])
+    kept, same = (stacking_weights(p, importance)[0] for p in (parts, moved))
     np.testing.assert_allclose(kept, same, atol=1e-10)
 
 
 def test_the_lost_have_no_share():
     rng = np.random.default_rng(3)
-    scores = [*_scores("good", [rng.standard_normal(50), rng.standard_normal(50)])]
+    scores = _scores("good", [_run(rng.standard_normal(50), 1.0), _run(rng.standard_normal(50), 1.0)])
     scores += [Score("lost", f"fold {i}", 0, -np.inf, np.inf, "it diverged") for i in range(2)]
     found = Selection(("good", "lost"), tuple(scores)).stacked(key=jr.key(0))
-    assert found == pytest.approx({"good": 1.0, "lost": 0.0})
+    assert found.shares == pytest.approx({"good": 1.0, "lost": 0.0})
 
 
 def test_seeds_are_mixed_before_candidates_are():
-    """Densities 1 and 3 make 2 in equal parts: these two seeds are as likely as one that always has 2."""
-    two = _scores("a", [np.zeros(20)], seed=0) + _scores("a", [np.full(20, np.log(3.0))], seed=1)
-    found = Selection(("a", "b"), (*two, *_scores("b", [np.full(20, np.log(2.0))]))).stacked(key=jr.key(0))
-    assert found == pytest.approx({"a": 0.5, "b": 0.5})
+    """Two seeds that take turns in being right are, together, as likely as a candidate that holds both."""
+    rng = np.random.default_rng(6)
+    near, far = rng.standard_normal(400), 8.0 + rng.standard_normal(400)
+    misses = [np.concatenate([near, far]), np.concatenate([far, near])]
+    runs = [[_run(missed, 1.0)] for missed in misses]
+    scores = _scores("a", runs[0], seed=0) + _scores("a", runs[1], seed=1)
+    found = Selection(("a", "b"), (*scores, *_scores("b", runs[0]))).stacked(key=jr.key(0))
+    assert found.shares["a"] == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("claimed", [0.5, 1.0, 2.0])
+def test_a_single_candidate_becomes_as_wide_as_its_misses_are(claimed: float):
+    rng = np.random.default_rng(7)
+    folds = [_run(rng.standard_normal((2000, 2)), claimed) for _ in range(4)]
+    found = Selection(("a",), tuple(_scores("a", folds))).stacked(key=jr.key(0))
+    assert found.width * claimed == pytest.approx(1.0, rel=FACTORS[1] / FACTORS[0] - 1.0)
+
+
+def test_a_mixture_of_candidates_whose_bands_are_right_is_narrowed():
+    """The truth is the sum of two halves, and each candidate knows one: both are calibrated, their mixture is not."""
+    rng = np.random.default_rng(8)
+    first, second = rng.standard_normal((2, 4, 1000))
+    scores = _scores("knows first", [_run(part, 1.0) for part in second])
+    scores += _scores("knows second", [_run(part, 1.0) for part in first])
+    found = Selection(("knows first", "knows second"), tuple(scores)).stacked(key=jr.key(0))
+    assert found.width < 0.95
+    assert found.shares["knows first"] == pytest.approx(0.5, abs=0.1)
 
 
 def test_steps_that_no_candidate_allows_are_refused():
     with pytest.raises(ValueError, match="finite density"):
-        stacking_weights([np.full((2, 3), -np.inf)], draws=2, key=jr.key(0))
+        stacking_weights([np.full((2, 3), -np.inf)], ONCE)
     with pytest.raises(ValueError, match="must have steps"):
-        stacking_weights([np.zeros((2, 0))], draws=2, key=jr.key(0))
+        stacking_weights([np.zeros((2, 0))], ONCE)
 
 
 def test_records_that_share_a_name_are_different_folds():
@@ -92,11 +127,12 @@ def test_scores_of_a_selection_can_be_stacked():
     y[5, 0] = np.nan
     episodes = gpssm.Episodes([gpssm.Episode(y=np.nan_to_num(y), mask=np.isfinite(y))])
     found = select({"a": ConstantCandidate(), "b": ConstantCandidate()}, episodes, n_init=4, key=jr.key(0))
-    assert found.stacked(key=jr.key(1)) == pytest.approx({"a": 0.5, "b": 0.5})
+    assert found.stacked(key=jr.key(1)).shares == pytest.approx({"a": 0.5, "b": 0.5})
     for score in found.scores:
-        assert score.by_step is not None
+        assert score.held_out is not None
         # Two outputs in every step but the one with a gap.
-        assert score.by_step.sum() == pytest.approx(score.log_density * (2 * 26 - ("[0:" in score.fold)))
+        assert score.held_out.known.sum() == 2 * 26 - ("[0:" in score.fold)
+        assert score.held_out.log_densities().sum() == pytest.approx(score.log_density * score.held_out.known.sum())
 
 
 def test_a_mixture_is_made_of_those_with_a_share_worth_a_fit():
@@ -105,9 +141,9 @@ def test_a_mixture_is_made_of_those_with_a_share_worth_a_fit():
         "b": AutoregressiveLinearCandidate(1),
         "c": AutoregressiveLinearCandidate(2),
     }
-    found = EnsembleCandidate.of(candidates, {"a": 0.7, "b": 0.01, "c": 0.29})
-    assert found == EnsembleCandidate((candidates["a"], candidates["c"]), (0.7, 0.29))
+    found = EnsembleCandidate.of(candidates, Mixture({"a": 0.7, "b": 0.01, "c": 0.29}, 0.8))
+    assert found == EnsembleCandidate((candidates["a"], candidates["c"]), (0.7, 0.29), 0.8)
     with pytest.raises(ValueError, match=r"share of 0\.9"):
-        EnsembleCandidate.of(candidates, {"a": 0.7, "c": 0.3}, smallest=0.9)
+        EnsembleCandidate.of(candidates, Mixture({"a": 0.7, "c": 0.3}, 1.0), smallest=0.9)
     with pytest.raises(ValueError, match="not given: d"):
-        EnsembleCandidate.of(candidates, {"a": 0.5, "d": 0.5})
+        EnsembleCandidate.of(candidates, Mixture({"a": 0.5, "d": 0.5}, 1.0))
