@@ -11,6 +11,7 @@ from experiments import _swing_up_figures as figures
 from experiments._results import Results
 from experiments._swing_up import Simulates, gpssm_best, gpssm_paper, opponents, score
 from experiments._trials import Study
+from experiments._two_views import TwoViews
 
 Fitter = Callable[[], Simulates]
 Drawn = dict[str, dict[int, tuple[Study, Simulates]]]
@@ -26,6 +27,8 @@ class Case:
     states: int
     lags: int
     """Of the autoregressive GP."""
+    second_view: str | None = None
+    """A case that shows fewer outputs, whose model is mixed with that of this case in a row of its own."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,11 @@ def _one_seed(
                 seed,
                 partial(_fit_and_score, fit, drawn[name], method, study, case, count, seed),
             )
+    if not paper:
+        for (name, case), count in product(cases.items(), counts):
+            if case.second_view is not None:
+                work = partial(_score_two_views, studies, cases, name, count, settings, seed, drawn)
+                results.run(f"{name} {count}", "gpssm two views", seed, work)
     return drawn
 
 
@@ -94,6 +102,27 @@ def _fit_and_score(
     if method == "gpssm best":
         drawn[count] = (study, system)
     return list(score(study, system, n_init=case.n_init, seed=seed))
+
+
+def _score_two_views(
+    studies: Mapping[str, Study],
+    cases: Mapping[str, Case],
+    name: str,
+    count: int,
+    settings: Settings,
+    seed: int,
+    drawn: Drawn,
+) -> list[dict[str, Any]]:
+    """The models of both cases, fitted if that was not done just now, as one."""
+    case = cases[name]
+    assert case.second_view is not None
+    models = []
+    for view in (name, case.second_view):
+        if count not in drawn[view]:
+            drawn[view][count] = (studies[view], _best(studies[view], cases[view], count, settings, seed))
+        models.append(drawn[view][count][1])
+    columns = tuple(case.observed.index(column) for column in cases[case.second_view].observed)
+    return list(score(studies[name], TwoViews(*models, columns), n_init=case.n_init, seed=seed))
 
 
 def _best(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:
