@@ -1,7 +1,7 @@
 """Two models of one motion as one: the first was shown all outputs, the second only some of them.
 
 A model that was shown velocities knows the state after a few samples and is sharp at first; an unstable system then
-multiplies what little it does not know. A model that had to infer velocities starts vaguer, but its actions have told it
+multiplies what little it does not know. A model that had to infer velocities starts vaguer, but actions have told it
 more: under feedback they answer states that it has not seen.
 """
 
