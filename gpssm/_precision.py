@@ -1,10 +1,13 @@
 """Double precision at the library's entry points, without touching the global configuration."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,3 +26,30 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return wrapped
+
+
+class Portable:
+    """Copied to another process or a file by pickle, a system keeps its precision.
+
+    Left to themselves, arrays come back in the precision of whoever reads them, which is single unless told otherwise.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        def out(leaf: Any) -> Any:
+            return _Array(np.asarray(leaf)) if isinstance(leaf, jax.Array) else leaf
+
+        return {name: jax.tree.map(out, value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        def back(leaf: Any) -> Any:
+            return jnp.asarray(leaf.values) if isinstance(leaf, _Array) else leaf
+
+        with jax.enable_x64(True):
+            for name, value in state.items():
+                # Systems are frozen.
+                object.__setattr__(self, name, jax.tree.map(back, value))
+
+
+@dataclass(frozen=True)
+class _Array:
+    values: np.ndarray

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from gpssm._precision import double_precision
+from gpssm._precision import Portable, double_precision
 from gpssm.baselines._channels import Channels, extended
 from gpssm.baselines._free_run import trajectories
 from gpssm.baselines._lags import Lags
@@ -20,7 +20,7 @@ from gpssm.predict._propagate import AbstractPropagation
 
 @final
 @dataclass(frozen=True)
-class Autoregression:
+class Autoregression(Portable):
     """y[t+1] = f(last outputs, last inputs) + noise. There is no hidden state: what the last samples do not show, the
     model cannot know, and measurement noise is fed back as if it were the system's.
 

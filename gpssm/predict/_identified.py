@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._history import History
 from gpssm._model import GPSSM
-from gpssm._precision import double_precision
+from gpssm._precision import Portable, double_precision
 from gpssm.data import DataError, Episode, Episodes, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.data._padded import pad
@@ -31,7 +31,7 @@ Start = tuple[Float[Array, " D"], Float[Array, "D D"]]
 
 
 @dataclass(frozen=True)
-class Identified:
+class Identified(Portable):
     """A learnt system. Scale is entered and left here: everything given and returned is in the user's units."""
 
     model: GPSSM
