@@ -143,7 +143,7 @@ def _paper(study: Study, case: Case, count: int, settings: Settings, seed: int) 
 
 
 def _draw(results: Results, drawn: Drawn, cases: Mapping[str, Case], counts: Sequence[int]) -> None:
-    """Figures of the first seed, if its models were fitted just now (a resumed run leaves the figures it finds)."""
+    """Figures of the first seed, if its models were fitted just now (a run that finds them done leaves its figures)."""
     stem = results.path.with_suffix("")
     if all(len(systems) == len(counts) for systems in drawn.values()):
         figures.futures(

@@ -24,7 +24,8 @@ class TwoViews:
     """Which outputs of the first the second was shown. For the others, the first speaks alone."""
 
     def simulate(self, episode: gpssm.Episode, *, n_init: int, num_samples: int, key: PRNGKeyArray) -> gpssm.Rollout:
-        """A free run. Step by step a sample belongs to one model or the other, and changes sides as the shares do."""
+        """A free run. Step by step a sample belongs to one model or the other, and changes sides as the shares do. How
+        noisy the sensors are, the model that has seen them all says."""
         keys = jr.split(key)
         whole = self.whole.simulate(episode, n_init=n_init, num_samples=num_samples, key=keys[0])
         part = self.part.simulate(self._seen(episode), n_init=n_init, num_samples=num_samples, key=keys[1])

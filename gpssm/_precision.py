@@ -29,7 +29,7 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class Portable:
-    """Copied to another process or a file by pickle, a system keeps its precision.
+    """Sent to another process or to a file by pickle, its arrays keep their precision.
 
     Left to themselves, arrays come back in the precision of whoever reads them, which is single unless told otherwise.
     """
@@ -46,7 +46,7 @@ class Portable:
 
         with jax.enable_x64(True):
             for name, value in state.items():
-                # Systems are frozen.
+                # The classes that need this are frozen.
                 object.__setattr__(self, name, jax.tree.map(back, value))
 
 

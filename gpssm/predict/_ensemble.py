@@ -51,7 +51,8 @@ class Ensemble:
     """Factor for the spread of each member's trajectories around their median.
 
     If the bands of each member are right, those of the mixture are too wide, because they hold the members'
-    disagreement as well; `Selection.stacked` finds the factor that what was held out asks for.
+    disagreement as well; `Selection.stacked` finds the factor that what was held out asks for. The median of a member
+    with a handful of trajectories is itself uncertain: ask for enough of them.
     """
 
     def __post_init__(self) -> None:
@@ -169,5 +170,10 @@ def _spread_by(width: float, run: Rollout) -> Rollout:
     if width == 1.0:
         return run
     middle = run.median
-    signals, samples = (middle + width * (part - middle) for part in (run.signals, run.samples))
+    # Trajectories that left all bounds stay where they are.
+    with np.errstate(all="ignore"):
+        moved = [middle + width * (part - middle) for part in (run.signals, run.samples)]
+    signals, samples = (
+        np.where(np.isfinite(new), new, old) for new, old in zip(moved, (run.signals, run.samples), strict=True)
+    )
     return replace(run, signals=signals, samples=samples, noise_std=width * run.noise_std)

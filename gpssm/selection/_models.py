@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 from gpssm._grow import grow
 from gpssm._identify import fit, fit_free, refine
 from gpssm._model import GPSSM
+from gpssm._precision import Portable
 from gpssm.baselines import LinearKalman
 from gpssm.data import Episodes
 from gpssm.fit import Silent
@@ -27,7 +28,7 @@ MakeMean = Callable[[Episodes, int], AbstractMean]
 
 @final
 @dataclass(frozen=True)
-class GPSSMCandidate:
+class GPSSMCandidate(Portable):
     """A GPSSM trained with a recognition network and then polished, as `gpssm.identify` does."""
 
     states: int

@@ -66,10 +66,11 @@ def score(task: Task) -> Score:
     fit_key, run_key = jr.split(task.key)
     began = time.monotonic()
 
-    def made(found: HeldOut | None = None, lost: str | None = None) -> Score:
+    def made(
+        log_density: float = -np.inf, error: float = np.inf, lost: str | None = None, held_out: HeldOut | None = None
+    ) -> Score:
         seconds = time.monotonic() - began
-        log_density, error = (-np.inf, np.inf) if found is None else (found.log_density, found.error)
-        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds, found)
+        return Score(task.name, task.fold.name, task.seed, log_density, error, lost, seconds, held_out)
 
     try:
         # Overflow in a model that explodes is an outcome here, not an accident.
@@ -77,11 +78,12 @@ def score(task: Task) -> Score:
             warnings.simplefilter("ignore", RuntimeWarning)
             model: Fitted = task.candidate(task.fold.train, key=fit_key)
             found = _free_run(model, task.fold, task.scaler, task.n_init, task.num_samples, run_key)
+            log_density, error = found.log_density, found.error
     except task.forgive as failure:
         return made(lost=f"{type(failure).__name__}: {failure}".splitlines()[0])
-    if not (np.isfinite(found.log_density) and np.isfinite(found.error)):
+    if not (np.isfinite(log_density) and np.isfinite(error)):
         return made(lost="the free run diverged")
-    return made(found)
+    return made(log_density, error, held_out=found)
 
 
 def _free_run(model: Fitted, fold: Fold, scaler: Scaler, n_init: int, num_samples: int, key: PRNGKeyArray) -> HeldOut:

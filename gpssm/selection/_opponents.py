@@ -7,6 +7,7 @@ from typing import Any, final
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
+from gpssm._precision import Portable
 from gpssm.baselines import Autoregression, AutoregressiveGP, AutoregressiveLinear, Constant, LinearKalman
 from gpssm.data import Episodes
 from gpssm.predict import Identified
@@ -67,7 +68,7 @@ class AutoregressiveLinearCandidate(AbstractDeterministic):
 
 @final
 @dataclass(frozen=True)
-class AutoregressiveGPCandidate(AbstractDeterministic):
+class AutoregressiveGPCandidate(Portable, AbstractDeterministic):
     """A GP autoregression. With the default two restarts its starts are fixed."""
 
     output_lags: int = 1

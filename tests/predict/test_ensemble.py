@@ -1,6 +1,7 @@
 """A mixture of systems."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.random as jr
 import numpy as np
@@ -92,17 +93,35 @@ def test_bad_weights_are_refused(weights: tuple[float, ...], words: str):
 
 
 def test_a_narrower_mixture_keeps_the_medians_of_its_members():
-    members = (Constant.fit(_record(0.0, 0)), Constant.fit(_record(6.0, 1)))
+    train = _record(0.0, 0)
+    members = tuple(AutoregressiveLinear.fit(train, output_lags=lags) for lags in (1, 2))
     usual, narrow = (
-        gpssm.Ensemble(members, (1.0, 2.0), width).simulate(
-            _record(0.0, 2)[0], n_init=4, num_samples=300, key=jr.key(0)
-        )
+        gpssm.Ensemble(members, (1.0, 2.0), width).simulate(train[0], n_init=4, num_samples=300, key=jr.key(0))
         for width in (1.0, 0.5)
     )
-    np.testing.assert_allclose(narrow.signals, usual.signals)
+    assert usual.signals.std(axis=0).min() > 0.0
     np.testing.assert_allclose(narrow.noise_std, 0.5 * usual.noise_std)
-    centres = np.repeat([members[0].mean, members[1].mean], [100, 200], axis=0)[:, None, :]
-    np.testing.assert_allclose(narrow.samples - centres, 0.5 * (usual.samples - centres))
+    for own in (slice(0, 100), slice(100, 300)):
+        middle = np.median(usual.signals[own], axis=0)
+        np.testing.assert_allclose(narrow.signals[own] - middle, 0.5 * (usual.signals[own] - middle), atol=1e-12)
+        np.testing.assert_allclose(narrow.samples[own] - middle, 0.5 * (usual.samples[own] - middle), atol=1e-12)
+
+
+class _Explodes:
+    """Two of three trajectories leave all bounds."""
+
+    def simulate(self, episode: gpssm.Episode, *, num_samples: int, **_: Any) -> gpssm.Rollout:
+        signals = np.full((num_samples, len(episode), 1), np.inf)
+        signals[::3] = 1.0
+        return gpssm.Rollout(0, signals, signals, np.zeros((*signals.shape[:2], 0)), np.ones(1), ("y",))
+
+    forecast = predict = simulate
+
+
+def test_a_member_that_explodes_does_not_spoil_the_others():
+    members = (Constant.fit(_record(0.0, 0)), _Explodes())
+    run = gpssm.Ensemble(members, (3.0, 1.0), 0.8).simulate(_record(0.0, 2)[0], n_init=4, num_samples=40, key=jr.key(0))
+    assert np.isfinite(run.median).all()
 
 
 @pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan])
