@@ -116,13 +116,17 @@ def _score_two_views(
     """The models of both cases, fitted if that was not done just now, as one."""
     case = cases[name]
     assert case.second_view is not None
-    models = []
-    for view in (name, case.second_view):
+
+    def model(view: str) -> gpssm.Identified:
         if count not in drawn[view]:
             drawn[view][count] = (studies[view], _best(studies[view], cases[view], count, settings, seed))
-        models.append(drawn[view][count][1])
+        found = drawn[view][count][1]
+        assert isinstance(found, gpssm.Identified)
+        return found
+
     columns = tuple(case.observed.index(column) for column in cases[case.second_view].observed)
-    return list(score(studies[name], TwoViews(*models, columns), n_init=case.n_init, seed=seed))
+    both = TwoViews(model(name), model(case.second_view), columns)
+    return list(score(studies[name], both, n_init=case.n_init, seed=seed))
 
 
 def _best(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:

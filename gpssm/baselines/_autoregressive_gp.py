@@ -71,9 +71,14 @@ class AutoregressiveLinear:
         output_lags: int = 1,
         input_lags: int | None = None,
         ridge: float = 1e-6,
+        max_radius: float | None = 1.0,
         scaler: Scaler | None = None,
     ) -> Autoregression:
-        """Least squares with a slight ridge; free runs draw the coefficients from their posterior."""
+        """Least squares with a slight ridge; free runs draw the coefficients from their posterior.
+
+        Regressions on noisy data, and draws around them, are often slightly unstable, and a long free run explodes.
+        Recurrences with a larger spectral radius than `max_radius` are pulled back to it; None leaves them as they are.
+        """
         scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
         lags = _lags(episodes, output_lags, input_lags, False)
         table, targets = lags.table(scaler.apply(episodes))
@@ -86,7 +91,9 @@ class AutoregressiveLinear:
         chol = np.linalg.inv(np.linalg.cholesky(precision)).T
         squares = (targets - rows @ weights) ** 2
         evidence = float(-0.5 * np.sum(np.log(2.0 * np.pi * noise) + squares / noise))
-        regression = LinearRegression(jnp.asarray(weights), jnp.asarray(chol), jnp.asarray(noise))
+        regression = LinearRegression(
+            jnp.asarray(weights), jnp.asarray(chol), jnp.asarray(noise), output_lags, max_radius
+        )
         return Autoregression(regression, lags, scaler, Channels.of(episodes), evidence)
 
 

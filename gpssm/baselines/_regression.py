@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm.baselines._calm import calmed
 from gpssm.transition import AbstractDynamics, AbstractFunctionDraw, AbstractMean
 
 
@@ -81,14 +82,17 @@ class LinearRegression(AbstractRegression):
     output."""
 
     weights: Float[Array, "R O"]
-    """R rows: one for each regressor, and the offset last."""
+    """R rows: first those of the lagged outputs, newest first, then those of the inputs, and the offset last."""
     chol: Float[Array, "R R"]
     noise: Float[Array, " O"]
+    output_lags: int = eqx.field(static=True)
+    max_radius: float | None = eqx.field(static=True, default=None)
+    """Largest spectral radius of the recurrence; None: any."""
 
     def moments(self, z: Float[Array, " Q"]) -> tuple[Float[Array, " O"], Float[Array, " O"]]:
         """Mean and variance."""
         row = jnp.append(z, jnp.ones((), z.dtype))
-        return row @ self.weights, jnp.sum((row @ self.chol) ** 2) * self.noise
+        return row @ self._calmed(self.weights), jnp.sum((row @ self.chol) ** 2) * self.noise
 
     def noise_variance(self) -> Float[Array, " O"]:
         """Variance of the noise."""
@@ -97,7 +101,17 @@ class LinearRegression(AbstractRegression):
     def draw(self, *, num_features: int, key: PRNGKeyArray) -> "LinearRegressionDraw":
         """Coefficients from their posterior."""
         normal = jr.normal(key, self.weights.shape, self.weights.dtype)
-        return LinearRegressionDraw(self.weights + self.chol @ normal * jnp.sqrt(self.noise)[None, :])
+        drawn = self.weights + self.chol @ normal * jnp.sqrt(self.noise)[None, :]
+        return LinearRegressionDraw(self._calmed(drawn))
+
+    def _calmed(self, weights: Float[Array, "R O"]) -> Float[Array, "R O"]:
+        if self.max_radius is None:
+            return weights
+        outputs = weights.shape[1]
+        rows = self.output_lags * outputs
+        recurrence = jnp.swapaxes(weights[:rows].reshape(self.output_lags, outputs, outputs), 1, 2)
+        calm = jnp.swapaxes(calmed(recurrence, self.max_radius), 1, 2)
+        return jnp.concatenate([calm.reshape(rows, outputs), weights[rows:]])
 
 
 class LinearRegressionDraw(AbstractRegressionDraw):

@@ -60,10 +60,13 @@ class AutoregressiveLinearCandidate(AbstractDeterministic):
 
     output_lags: int
     input_lags: int | None = None
+    max_radius: float | None = 1.0
 
     def __call__(self, episodes: Episodes, *, key: PRNGKeyArray) -> Autoregression:
         """Fit."""
-        return AutoregressiveLinear.fit(episodes, output_lags=self.output_lags, input_lags=self.input_lags)
+        return AutoregressiveLinear.fit(
+            episodes, output_lags=self.output_lags, input_lags=self.input_lags, max_radius=self.max_radius
+        )
 
 
 @final
