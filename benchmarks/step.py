@@ -22,8 +22,9 @@ from jaxtyping import PRNGKeyArray
 
 import gpssm
 from benchmarks._results import write_results
-from gpssm.fit import prepare
-from gpssm.fit._problem import Problem
+from gpssm.optimisers._adam import prepare
+from gpssm.fitting._problem import Problem
+from gpssm.models._batch import Batch
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def start_of(
     *,
     single_precision: bool = False,
     key: PRNGKeyArray | None = None,
-) -> tuple[gpssm.GPSSM, gpssm.Variational]:
+) -> tuple[gpssm.GPSSM, gpssm.MeanField]:
     """A model and its inference before training."""
     keys = (jr.key(0), jr.key(1)) if key is None else jr.split(key)
     model = gpssm.GPSSM.from_data(
@@ -99,7 +100,7 @@ def start_of(
         single_precision=single_precision,
         key=keys[1],
     )
-    return model, gpssm.Variational(network, inducing, gpssm.Paths(paths))
+    return model, gpssm.MeanField(network, inducing, gpssm.MonteCarlo(paths))
 
 
 def make(
@@ -107,7 +108,7 @@ def make(
 ):
     """Data as a step sees them, and a start."""
     episodes = episodes_of(setting)
-    data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
+    data = Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes))
     start = start_of(setting, episodes, inducing, paths, single_precision=single_precision)
     return prepare(*start, jnp.float64), data
 

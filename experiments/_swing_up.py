@@ -67,7 +67,7 @@ def gpssm_paper(train: gpssm.Episodes, *, states: int, inducing: int, hidden: in
         train, state_dim=states, kernel=kernel, num_inducing=min(inducing, train.num_steps // 2), key=keys[0]
     )
     network = gpssm.BiRNN.from_data(train, state_dim=states, hidden=hidden, key=keys[1])
-    inference = gpssm.Variational(network, gpssm.Explicit(), gpssm.Paths(1))
+    inference = gpssm.MeanField(network, gpssm.Explicit(), gpssm.MonteCarlo(1))
     optimiser = gpssm.adam(steps, gpssm.Rates.all(1e-3), final=1.0)
     return gpssm.fit(model, inference, train, optimiser=optimiser, steps=steps, key=keys[2]).identified
 

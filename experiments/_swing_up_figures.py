@@ -51,7 +51,7 @@ def sampled_future(axes: Axes, study: Study, system: Simulates, test: Test, n_in
     return axes
 
 
-def latent_states(path: Path, study: Study, system: gpssm.Identified, count: int) -> None:
+def latent_states(path: Path, study: Study, system: gpssm.System, count: int) -> None:
     """The learnt states of the last training episodes."""
     episodes = list(study.first(count))[-3:]
     figure, grid = plt.subplots(
@@ -70,7 +70,7 @@ def latent_states(path: Path, study: Study, system: gpssm.Identified, count: int
     plt.close(figure)
 
 
-def training_fits(path: Path, study: Study, system: gpssm.Identified, count: int, n_init: int) -> None:
+def training_fits(path: Path, study: Study, system: gpssm.System, count: int, n_init: int) -> None:
     """Free simulation of every training episode, all outputs; a few episodes side by side, then the next few below."""
     episodes, outputs = list(study.first(count)), len(study.observed)
     bands = -(-count // FITS_ACROSS)

@@ -117,11 +117,11 @@ def _score_two_views(
     case = cases[name]
     assert case.second_view is not None
 
-    def model(view: str) -> gpssm.Identified:
+    def model(view: str) -> gpssm.System:
         if count not in drawn[view]:
             drawn[view][count] = (studies[view], _best(studies[view], cases[view], count, settings, seed))
         found = drawn[view][count][1]
-        assert isinstance(found, gpssm.Identified)
+        assert isinstance(found, gpssm.System)
         return found
 
     columns = tuple(case.observed.index(column) for column in cases[case.second_view].observed)
@@ -156,7 +156,7 @@ def _draw(results: Results, drawn: Drawn, cases: Mapping[str, Case], counts: Seq
     for name, systems in drawn.items():
         if counts[-1] in systems:
             study, system = systems[counts[-1]]
-            assert isinstance(system, gpssm.Identified)
+            assert isinstance(system, gpssm.System)
             word = name.replace(" ", "_")
             figures.latent_states(stem.with_name(f"{stem.name}_{word}_states.png"), study, system, counts[-1])
             figures.training_fits(

@@ -18,8 +18,8 @@ import gpssm
 class TwoViews:
     """A mixture in which, at every step, each model has a share in proportion to the precision it claims."""
 
-    whole: gpssm.Identified
-    part: gpssm.Identified
+    whole: gpssm.System
+    part: gpssm.System
     columns: tuple[int, ...]
     """Which outputs of the first the second was shown. For the others, the first speaks alone."""
 

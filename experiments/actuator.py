@@ -22,7 +22,7 @@ from experiments._results import Results, arguments
 from experiments.real_sets import held_out_scores, read_mixture, stacked
 from gpssm import plots
 from gpssm.baselines import AutoregressiveLinear, Constant, LinearKalman
-from gpssm.selection import (
+from gpssm.evaluate import (
     AutoregressiveGPCandidate,
     EnsembleCandidate,
     FreeStatesCandidate,
@@ -64,7 +64,7 @@ PROTOCOL = {
 }
 
 
-def paper(train: gpssm.Episodes, steps: int, seed: int) -> gpssm.Identified:
+def paper(train: gpssm.Episodes, steps: int, seed: int) -> gpssm.System:
     """The paper's model and inference."""
     keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
     size = PAPER_STATES + train.num_inputs
@@ -75,7 +75,7 @@ def paper(train: gpssm.Episodes, steps: int, seed: int) -> gpssm.Identified:
         train, state_dim=PAPER_STATES, kernel=smooth + rough, num_inducing=PAPER_INDUCING, key=keys[0]
     )
     network = gpssm.BiRNN.from_data(train, state_dim=PAPER_STATES, hidden=PAPER_HIDDEN, key=keys[1])
-    inference = gpssm.Variational(network, gpssm.Explicit(), gpssm.Paths(1))
+    inference = gpssm.MeanField(network, gpssm.Explicit(), gpssm.MonteCarlo(1))
     return gpssm.fit(model, inference, train, steps=steps, key=keys[2]).identified
 
 

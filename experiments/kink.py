@@ -76,7 +76,7 @@ def learn(case: str, name: str, episodes: gpssm.Episodes, quick: bool, key: jax.
     steps = 100 if quick else ADAM_STEPS[case]
     fitted = gpssm.fit(
         model,
-        gpssm.Variational(network, inducing, gpssm.Paths(1)),
+        gpssm.MeanField(network, inducing, gpssm.MonteCarlo(1)),
         episodes,
         scaler=identity_scaler(),
         steps=steps,

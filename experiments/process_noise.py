@@ -18,7 +18,7 @@ import gpssm
 from experiments._results import Results, arguments
 from experiments._swing_up import turning
 from experiments._trials import load_study
-from gpssm.fit import Silent, Status
+from gpssm.fitting._progress import Silent, Status
 
 SEED, TRIALS, STATES, OBSERVED = 1, 14, 4, (2, 3)
 INDUCING = (100, 200)

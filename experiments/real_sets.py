@@ -21,7 +21,7 @@ from experiments._data import SETS, cascaded_tanks, halves
 from experiments._free_run import N_INIT, free_run, mean_run_error, scores
 from experiments._results import Results, arguments
 from gpssm import plots
-from gpssm.selection import (
+from gpssm.evaluate import (
     AbstractDeterministic,
     AutoregressiveGPCandidate,
     AutoregressiveLinearCandidate,
@@ -154,7 +154,7 @@ def one_set(results: Results, name: str, compared: dict[str, Candidates], quick:
             return fitted(chosen[method], seed)
         mixture = read_mixture(chosen[method])
         members = (fitted(key, 0 if _fixed(everything[key]) else seed) for key in mixture.shares)
-        return gpssm.Ensemble(tuple(members), tuple(mixture.shares.values()), mixture.width)
+        return gpssm.MixturePredictor(tuple(members), tuple(mixture.shares.values()), mixture.width)
 
     def work(method: str, seed: int) -> list[dict[str, Any]]:
         model = system(method, seed)

@@ -72,7 +72,7 @@ def learn(episodes: gpssm.Episodes, noise: float, quick: bool, key: jax.Array) -
             (grid, paramax.non_trainable(model.emission.noise)),
         )
     network = gpssm.BiRNN.from_data(episodes, state_dim=1, hidden=20, key=network_key)
-    inference = gpssm.Variational(network, gpssm.Collapsed(), gpssm.Paths(1))
+    inference = gpssm.MeanField(network, gpssm.Collapsed(), gpssm.MonteCarlo(1))
     fitted = gpssm.fit(model, inference, episodes, scaler=identity_scaler(), steps=50 if quick else 1500, key=fit_key)
     options = {"iterations": 10 if quick else 400, "key": refine_key}
     return max(

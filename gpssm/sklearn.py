@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpssm._identify import identify
 from gpssm.data import Episode, Episodes
-from gpssm.fit import Silent
+from gpssm.fitting._progress import Silent
+from gpssm.methods._identify import identify
 from gpssm.predict import Rollout
 
 __all__ = ["GPSSMRegressor"]

@@ -9,8 +9,9 @@ import paramax
 import pytest
 
 import gpssm
-from gpssm._linearised import linearised_posterior
-from gpssm._params import val
+from gpssm.inference._smoother import linearised_posterior
+from gpssm._core._params import val
+from gpssm.models._batch import Batch
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def fitted(records: gpssm.Episodes) -> gpssm.FitResult:
 def test_smoothed_means_are_the_most_probable_states(records: gpssm.Episodes, fitted: gpssm.FitResult) -> None:
     """At the fixed point the gradient of log p(y, x) with the mean transition vanishes."""
     identified = fitted.identified
-    model, data = identified.model, identified.scaler.apply(records).padded()
+    model, data = identified.model, Batch.of(identified.scaler.apply(records))
     with jax.enable_x64(True):
         start = np.zeros((*data.valid.shape, 2))
         start[..., 0] = np.asarray(data.y)[..., 0]

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm._linearised import linearised_posterior
-from gpssm._params import Positive, cast
+from gpssm.inference._smoother import linearised_posterior
+from gpssm._core._params import Positive, cast
 from gpssm.baselines import kalman_evidence
+from gpssm.models._batch import Batch
 
 
-def linear_posterior(model: gpssm.GPSSM, data: gpssm.Padded) -> gpssm.GaussMarkov:
+def linear_posterior(model: gpssm.GPSSM, data: gpssm.Batch) -> gpssm.GaussMarkov:
     """One round, from anywhere: a tangent of a linear function is the function."""
     anywhere = np.random.default_rng(1).standard_normal((*data.valid.shape, model.state_dim))
     with jax.enable_x64(True):
@@ -36,7 +37,7 @@ def records() -> gpssm.Episodes:
 
 
 @pytest.fixture(scope="module")
-def linear(records: gpssm.Episodes) -> gpssm.Identified:
+def linear(records: gpssm.Episodes) -> gpssm.System:
     """Some linear model: the facts below hold for any."""
     with jax.enable_x64(True):
         mean = gpssm.LinearMean(
@@ -45,7 +46,7 @@ def linear(records: gpssm.Episodes) -> gpssm.Identified:
         transition = gpssm.Linear(mean, Positive.of(jnp.array([0.05, 0.2])))
         emission = gpssm.LinearGaussian(jnp.array([[1.0, 0.3]]), jnp.array([0.1]), Positive.of(jnp.array([0.04])))
         model = cast(gpssm.GPSSM(transition, emission, 2), np.float64)
-    return gpssm.Identified(
+    return gpssm.System(
         model=model,
         scaler=gpssm.Scaler.from_episodes(records),
         recognition=None,
@@ -54,24 +55,24 @@ def linear(records: gpssm.Episodes) -> gpssm.Identified:
     )
 
 
-def test_bound_at_the_linear_posterior_is_the_evidence(records: gpssm.Episodes, linear: gpssm.Identified) -> None:
-    data = linear.scaler.apply(records).padded()
+def test_bound_at_the_linear_posterior_is_the_evidence(records: gpssm.Episodes, linear: gpssm.System) -> None:
+    data = Batch.of(linear.scaler.apply(records))
     with jax.enable_x64(True):
-        states = gpssm.FreeStates.from_posterior(linear_posterior(linear.model, data))
-        inference = gpssm.Variational(states, gpssm.Explicit(), gpssm.GaussHermite(2))
+        states = gpssm.PerStepStates.from_posterior(linear_posterior(linear.model, data))
+        inference = gpssm.MeanField(states, gpssm.Explicit(), gpssm.GaussHermite(2))
         bound, _ = inference.bound(linear.model, jax.tree.map(jnp.asarray, data), key=jr.key(0))
     np.testing.assert_allclose(float(bound.total()), kalman_evidence(linear, records), rtol=1e-9)
 
 
-def test_posterior_means_are_those_of_the_smoother(records: gpssm.Episodes, linear: gpssm.Identified) -> None:
-    data = linear.scaler.apply(records).padded()
+def test_posterior_means_are_those_of_the_smoother(records: gpssm.Episodes, linear: gpssm.System) -> None:
+    data = Batch.of(linear.scaler.apply(records))
     posterior = linear_posterior(linear.model, data)
     for i, record in enumerate(records):
         smoothed = linear.smooth(record)
         np.testing.assert_allclose(np.asarray(posterior.means)[i, : len(record)], smoothed.means, atol=1e-8)
 
 
-def test_growing_raises_the_bound_and_keeps_units(records: gpssm.Episodes, linear: gpssm.Identified) -> None:
+def test_growing_raises_the_bound_and_keeps_units(records: gpssm.Episodes, linear: gpssm.System) -> None:
     grown = gpssm.grow(linear, records, num_inducing=6, iterations=5, key=jr.key(1))
     bound = grown.history.bound
     assert np.isfinite(bound).all()
@@ -80,7 +81,7 @@ def test_growing_raises_the_bound_and_keeps_units(records: gpssm.Episodes, linea
     assert grown.identified.scaler == linear.scaler
 
 
-def test_only_linear_models_grow(records: gpssm.Episodes, linear: gpssm.Identified) -> None:
+def test_only_linear_models_grow(records: gpssm.Episodes, linear: gpssm.System) -> None:
     grown = gpssm.grow(linear, records, num_inducing=6, iterations=1, key=jr.key(1)).identified
     with pytest.raises(TypeError, match="SparseGP"):
         gpssm.grow(grown, records, key=jr.key(2))

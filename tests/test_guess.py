@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gpssm
-from gpssm._guess import interpolated, latent_guess, principal_directions, spread_points
-from gpssm._params import val
+from gpssm.models._inducing_inputs import place_inducing_inputs
+from gpssm.models._subspace import interpolated, subspace_states, principal_directions
+from gpssm._core._params import val
 
 
 def _oscillator(steps: int, *, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,7 +39,7 @@ def _random_episodes(lengths: tuple[int, ...], outputs: int, inputs: int) -> gps
 def test_outputs_are_the_first_states():
     episodes = _scaled(_random_episodes((15, 9), 2, 1))
     for states in (2, 4):
-        for guess, episode in zip(latent_guess(episodes, states), episodes, strict=True):
+        for guess, episode in zip(subspace_states(episodes, states), episodes, strict=True):
             assert guess.shape == (len(episode), states)
             assert np.array_equal(guess[:, :2], episode.y)
 
@@ -47,7 +48,7 @@ def test_the_hidden_state_of_an_oscillator_is_its_speed():
     """Position and speed together determine the state; the guess must carry speed beyond what the position tells."""
     records = [_oscillator(80, seed=i) for i in range(3)]
     episodes = _scaled(gpssm.Episodes.from_arrays(y=[y for y, _, _ in records], u=[u for _, _, u in records]))
-    guess = np.concatenate(latent_guess(episodes, 2))
+    guess = np.concatenate(subspace_states(episodes, 2))
     speed = np.concatenate([v for _, v, _ in records])
     design = np.column_stack([guess, np.ones(len(guess))])
     explained = design @ np.linalg.lstsq(design, speed, rcond=None)[0]
@@ -59,7 +60,7 @@ def test_the_hidden_state_of_an_oscillator_is_its_speed():
 
 def test_hidden_states_have_unit_variance():
     episodes = _scaled(_random_episodes((30, 25), 1, 1))
-    hidden = np.concatenate(latent_guess(episodes, 3))[:, 1:]
+    hidden = np.concatenate(subspace_states(episodes, 3))[:, 1:]
     np.testing.assert_allclose(hidden.std(axis=0), 1.0, rtol=1e-6)
 
 
@@ -68,7 +69,7 @@ def test_fewer_states_than_outputs_are_principal_components():
     latent = rng.standard_normal((60, 1))
     y = latent @ np.array([[1.0, -2.0, 0.5]]) + 0.01 * rng.standard_normal((60, 3))
     episodes = _scaled(gpssm.Episodes.from_arrays(y=[y[:40], y[40:]]))
-    guess = np.concatenate(latent_guess(episodes, 1))
+    guess = np.concatenate(subspace_states(episodes, 1))
     assert guess.shape == (60, 1)
     assert abs(np.corrcoef(guess[:, 0], latent[:, 0])[0, 1]) > 0.99
     np.testing.assert_allclose(guess.std(), 1.0, rtol=0.05)
@@ -94,7 +95,7 @@ def test_the_first_emission_reads_the_guessed_states(missing):
     episodes = gpssm.Episodes.from_arrays(y=y + 30.0)
     scaled = _scaled(episodes)
     model = gpssm.GPSSM.from_data(episodes, state_dim=1, num_inducing=4, key=jr.key(0))
-    (guess,) = latent_guess(scaled, 1)
+    (guess,) = subspace_states(scaled, 1)
     read = guess @ np.asarray(val(model.emission.weight)).T + np.asarray(val(model.emission.offset))
     error = (read - scaled[0].y)[scaled[0].observed]
     assert np.sqrt(np.mean(error**2)) < 0.15
@@ -124,7 +125,7 @@ def test_any_episodes_give_finite_guesses(lengths, outputs, inputs, states, cons
     episodes = _random_episodes(tuple(lengths), outputs, inputs)
     if constant:
         episodes = gpssm.Episodes.from_arrays(y=[np.ones((n, outputs)) for n in lengths])
-    guesses = latent_guess(_scaled(episodes), states)
+    guesses = subspace_states(_scaled(episodes), states)
     for guess, length in zip(guesses, lengths, strict=True):
         assert guess.shape == (length, states)
         assert np.isfinite(guess).all()
@@ -132,7 +133,7 @@ def test_any_episodes_give_finite_guesses(lengths, outputs, inputs, states, cons
 
 def test_guesses_are_reproducible():
     episodes = _scaled(_random_episodes((30, 25), 1, 1))
-    for a, b in zip(latent_guess(episodes, 3), latent_guess(episodes, 3), strict=True):
+    for a, b in zip(subspace_states(episodes, 3), subspace_states(episodes, 3), strict=True):
         assert np.array_equal(a, b)
 
 
@@ -148,7 +149,7 @@ def test_inducing_inputs_are_as_many_as_asked_and_near_the_data(points, distinct
     data = rng.standard_normal((distinct, dims))[rng.integers(distinct, size=points)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        chosen = spread_points(data, count, seed=1)
+        chosen = place_inducing_inputs(data, count, seed=1)
     assert chosen.shape == (count, dims)
     assert np.isfinite(chosen).all()
     assert np.all(chosen >= data.min(axis=0) - 0.5)
@@ -157,8 +158,8 @@ def test_inducing_inputs_are_as_many_as_asked_and_near_the_data(points, distinct
 
 def test_inducing_inputs_follow_the_seed():
     data = np.random.default_rng(0).standard_normal((100, 2))
-    assert np.array_equal(spread_points(data, 10, seed=1), spread_points(data, 10, seed=1))
-    assert not np.array_equal(spread_points(data, 10, seed=1), spread_points(data, 10, seed=2))
+    assert np.array_equal(place_inducing_inputs(data, 10, seed=1), place_inducing_inputs(data, 10, seed=1))
+    assert not np.array_equal(place_inducing_inputs(data, 10, seed=1), place_inducing_inputs(data, 10, seed=2))
 
 
 def test_inducing_inputs_cover_the_data():
@@ -170,9 +171,9 @@ def test_inducing_inputs_cover_the_data():
         return float(np.max(np.min(np.linalg.norm(data[:, None] - centres[None], axis=-1), axis=1)))
 
     random = np.mean([reach(data[rng.choice(len(data), 20, replace=False)]) for _ in range(20)])
-    assert reach(spread_points(data, 20, seed=0)) < 0.7 * random
+    assert reach(place_inducing_inputs(data, 20, seed=0)) < 0.7 * random
 
 
 def test_one_dimension_gets_an_even_grid():
-    grid = spread_points(np.array([[3.0], [-1.0], [0.0]]), 5, seed=0)
+    grid = place_inducing_inputs(np.array([[3.0], [-1.0], [0.0]]), 5, seed=0)
     np.testing.assert_allclose(grid[:, 0], [-1.0, 0.0, 1.0, 2.0, 3.0])

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm._params import Positive, cast
-from gpssm.fit import Status, _step
+from gpssm._core._params import Positive, cast
+from gpssm.fitting._progress import Status
+from gpssm.optimisers import _step
 from tests.reference.small_system import LENGTHS, identified, identify, record, records
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +29,7 @@ def _equal(a, b) -> bool:
     return all(np.array_equal(x, y) for x, y in zip(_leaves(a), _leaves(b), strict=True))
 
 
-def _is_finite(system: gpssm.Identified) -> bool:
+def _is_finite(system: gpssm.System) -> bool:
     return all(np.isfinite(leaf).all() for leaf in _leaves((system.model, system.recognition)))
 
 
@@ -207,7 +208,7 @@ def test_all_kinds_of_systems(outputs, inputs, states):
 
 @pytest.mark.slow
 def test_long_records_are_trained_on_windows(monkeypatch):
-    monkeypatch.setattr("gpssm._identify.LONG", 20)
+    monkeypatch.setattr("gpssm.methods._identify.LONG", 20)
     held_out = gpssm.Episodes([record(30, seed=50)])
     system = gpssm.identify(
         records(), states=1, num_inducing=6, hidden=4, steps=200, held_out=held_out, progress=gpssm.Silent()
@@ -234,7 +235,7 @@ def test_a_fit_without_episodes_of_the_right_kind_is_refused():
     with pytest.raises(gpssm.DataError, match="outputs"):
         gpssm.fit(
             identified().model,
-            gpssm.Variational(identified().recognition),
+            gpssm.MeanField(identified().recognition),
             _episodes(2, 1),
             scaler=identified().scaler,
             steps=1,

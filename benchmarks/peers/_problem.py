@@ -14,10 +14,10 @@ from gpjax.kernels import Matern12, SumKernel
 
 import gpssm
 from benchmarks.step import Setting, make
-from gpssm._params import val
-from gpssm.data import Padded
-from gpssm.fit._loop import start
-from gpssm.fit._step import TrainState, run_steps
+from gpssm._core._params import val
+from gpssm.models._batch import Batch
+from gpssm.optimisers._loop import start
+from gpssm.optimisers._step import TrainState, run_steps
 
 RATE = 1e-2
 """Learning rate of Adam, the same for all parameters and peers."""
@@ -41,7 +41,7 @@ class Ours:
 
     def __init__(self, setting: Setting, *, single_precision: bool = False):
         tree, data = make(setting, gpssm.Explicit(), single_precision=single_precision)
-        self.data: Padded = data
+        self.data: Batch = data
         self.optimiser = optax.adam(RATE)
         self.problem, self.state = start(tree, data, self.optimiser, None)
 

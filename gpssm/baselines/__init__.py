@@ -1,19 +1,6 @@
-"""Simpler models behind the interface of an identified system: what every result has to be compared with."""
+"""What every result has to be compared with: the simple methods, and the true system."""
 
-from gpssm.baselines._autoregressive import Autoregression
-from gpssm.baselines._autoregressive_gp import AutoregressiveGP, AutoregressiveLinear
-from gpssm.baselines._lags import Lags
-from gpssm.baselines._linear_kalman import LinearKalman, kalman_evidence
-from gpssm.baselines._trivial import Constant, PreviousEpisode, TrueSimulator
+from gpssm.baselines._truth import TrueSimulator
+from gpssm.methods import ARX, GPNARX, Constant, Linear, PreviousEpisode
 
-__all__ = [
-    "Autoregression",
-    "AutoregressiveGP",
-    "AutoregressiveLinear",
-    "Constant",
-    "Lags",
-    "LinearKalman",
-    "PreviousEpisode",
-    "TrueSimulator",
-    "kalman_evidence",
-]
+__all__ = ["ARX", "GPNARX", "Constant", "Linear", "PreviousEpisode", "TrueSimulator"]

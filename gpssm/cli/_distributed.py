@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from gpssm.cli._outcome import Code, UsageError
 
 if TYPE_CHECKING:
-    from gpssm._devices import Devices
+    from gpssm._core._devices import Devices
 
 LIFELINE = "GPSSM_LIFELINE"
 """Set for the process that computes: a pipe that closes when the process that watches it dies."""
@@ -68,7 +68,7 @@ class Distribution:
             yield None
             return
         assert self.coordinator is not None and self.processes is not None and self.process is not None
-        from gpssm._processes import distributed
+        from gpssm._core._distributed import distributed
 
         with distributed(
             coordinator=self.coordinator, processes=self.processes, process=self.process, patience=self.patience

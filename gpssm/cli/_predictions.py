@@ -10,11 +10,11 @@ from gpssm.cli._options import CsvOptions
 from gpssm.cli._outcome import Outcome, UsageError, screen
 from gpssm.data import DataError, Episodes
 from gpssm.files import load
-from gpssm.predict import Identified
+from gpssm.predict import System
 from gpssm.readers import read
 
 
-def opened(path: Path) -> Identified:
+def opened(path: Path) -> System:
     """The model in a file; a file that is not there is a matter of the command, not of the file."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such model file; check the path, or make one with gpssm fit")
@@ -22,7 +22,7 @@ def opened(path: Path) -> Identified:
 
 
 def records(
-    system: Identified, files: Sequence[Path], text: CsvOptions, *, time: str | None, episode: str | None
+    system: System, files: Sequence[Path], text: CsvOptions, *, time: str | None, episode: str | None
 ) -> Episodes:
     """Records with the columns the model was fitted to."""
     if not files:
@@ -39,7 +39,7 @@ def records(
     return episodes
 
 
-def check_step(system: Identified, episodes: Episodes) -> None:
+def check_step(system: System, episodes: Episodes) -> None:
     """A model knows one time step and no other."""
     if system.dt is None or episodes.dt is None or abs(system.dt - episodes.dt) <= 1e-3 * system.dt:
         return

@@ -8,9 +8,9 @@ import jax.random as jr
 from rich.console import Console
 
 from gpssm import report as reports
-from gpssm._devices import Devices
-from gpssm._processes import told_by_first
-from gpssm._result import Result
+from gpssm._core._devices import Devices
+from gpssm._core._distributed import broadcast_from_first
+from gpssm._core._result import Result
 from gpssm.cli._folder import remove_folder
 from gpssm.cli._outcome import Code, Outcome, screen, side
 from gpssm.cli._score import Scores, free_run_scores
@@ -24,7 +24,7 @@ from gpssm.cli._train import (
 )
 from gpssm.data import Episodes
 from gpssm.files import save
-from gpssm.fit import Silent
+from gpssm.fitting._progress import Silent
 
 ENOUGH = b"enough"
 """What the first process says when no other seed need be tried."""
@@ -132,7 +132,7 @@ def _tried(
         made.append(Candidate(choices[0], seeded.seed, system, scores, result))
         enough = scores is None or not _poor(scores)
         if result is not Result.interrupted:
-            told_by_first(ENOUGH if enough else b"again")
+            broadcast_from_first(ENOUGH if enough else b"again")
         if enough:
             break
     # An interrupted attempt has no scores, so that a finished one before it is kept.
@@ -156,7 +156,7 @@ def follow(
         system = learn(train, held_out, states, seeded, folder, Silent(), devices)
         if ending(system) is Result.interrupted:
             raise SystemExit(int(Code.interrupted))
-        if not several and told_by_first(b"") == ENOUGH:
+        if not several and broadcast_from_first(b"") == ENOUGH:
             return
 
 

@@ -11,7 +11,7 @@ from gpssm.cli._options import CsvOptions
 from gpssm.cli._outcome import Outcome, UsageError
 from gpssm.cli._predictions import opened, records, written
 from gpssm.data import DataError
-from gpssm.predict import Identified, Rollout
+from gpssm.predict import Rollout, System
 from gpssm.readers import read_inputs
 from gpssm.readers._read import column_names
 
@@ -54,13 +54,13 @@ def run_simulate(
     return written(output, [(str(inputs or ""), columns)], note=note, json=json, model=model)
 
 
-def _has_outputs(system: Identified, path: Path, text: CsvOptions) -> bool:
+def _has_outputs(system: System, path: Path, text: CsvOptions) -> bool:
     names = column_names(path, text.style)
     return all(name in names for name in system.output_names)
 
 
 def _from_prior(
-    system: Identified,
+    system: System,
     inputs: Path | None,
     steps: int | None,
     time: str | None,

@@ -8,7 +8,7 @@ import numpy as np
 from gpssm import metrics
 from gpssm.cli._holdout import warm_up
 from gpssm.data import DataError, Episodes
-from gpssm.predict import Identified, Rollout
+from gpssm.predict import Rollout, System
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Scores:
         return asdict(self)
 
 
-def free_run_scores(system: Identified, episodes: Episodes, *, seed: int, n_init: int | None = None) -> Scores:
+def free_run_scores(system: System, episodes: Episodes, *, seed: int, n_init: int | None = None) -> Scores:
     """Scores of free runs over records, from their first samples on."""
     keys = jr.split(jr.key(seed), len(episodes))
     rollouts = [
@@ -37,7 +37,7 @@ def free_run_scores(system: Identified, episodes: Episodes, *, seed: int, n_init
     return scores_of(rollouts, episodes)
 
 
-def horizon_scores(system: Identified, episodes: Episodes, horizon: int, *, seed: int) -> Scores:
+def horizon_scores(system: System, episodes: Episodes, horizon: int, *, seed: int) -> Scores:
     """Scores of predictions a fixed number of steps ahead."""
     keys = jr.split(jr.key(seed), len(episodes))
     rollouts = [system.predict(episode, horizon=horizon, key=key) for episode, key in zip(episodes, keys, strict=True)]

@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gpssm._devices import Devices
-from gpssm._result import Result
+from gpssm._core._devices import Devices
+from gpssm._core._result import Result
 from gpssm.cli._score import Scores, free_run_scores
 from gpssm.cli._train import Recipe, ending, learn, shown
 from gpssm.data import Episodes
 from gpssm.files._atomic import write_atomically
-from gpssm.predict import Identified
+from gpssm.predict import System
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Candidate:
 
     states: int
     seed: int
-    system: Identified
+    system: System
     scores: Scores | None
     result: Result
 

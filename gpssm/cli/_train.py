@@ -8,16 +8,16 @@ from pathlib import Path
 import jax.random as jr
 from rich.console import Console as Screen
 
-from gpssm._devices import Devices
-from gpssm._identify import identify
-from gpssm._result import Result
+from gpssm._core._devices import Devices
+from gpssm._core._result import Result
 from gpssm.cli._outcome import UsageError
 from gpssm.cli._progress import Bars
 from gpssm.data import Episodes
 from gpssm.files import Checkpoints
-from gpssm.fit import Console, Progress, Silent
+from gpssm.fitting._progress import Console, Progress, Silent
 from gpssm.kernels import kernel_from_words
-from gpssm.predict import Identified
+from gpssm.methods._identify import identify
+from gpssm.predict import System
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def learn(
     folder: Path,
     progress: Progress,
     devices: Devices | None = None,
-) -> Identified:
+) -> System:
     """One fit, which goes on from its checkpoints if there are any."""
     return identify(
         train,
@@ -68,7 +68,7 @@ def learn(
     )
 
 
-def ending(system: Identified) -> Result:
+def ending(system: System) -> Result:
     """How a fit ended, told by its record."""
     events = [] if system.history is None else system.history.events
     for result in (Result.interrupted, Result.diverged):

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, fields
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -92,6 +92,14 @@ class Episode:
         """The measurements as a fresh array with NaN where missing, for plots and files."""
         return np.where(self.observed, self.y, np.nan)
 
+    def _replace(self, **changes: Any) -> "Episode":
+        """This record with some fields changed, for callers whose arrays are known to be good: nothing is checked."""
+        copy = object.__new__(Episode)
+        for field in fields(self):
+            value = changes.get(field.name, getattr(self, field.name))
+            copy._set(field.name, _read_only(value) if isinstance(value, np.ndarray) else value)
+        return copy
+
     def __len__(self) -> int:
         return self.y.shape[0]
 
@@ -107,14 +115,11 @@ class Episode:
             )
         if stop <= start:
             raise DataError(f"{self.name}: the slice [{start}:{stop}] of its {len(self)} steps is empty")
-        return Episode(
+        return self._replace(
             y=self.y[start:stop],
             u=self.u[start:stop],
-            dt=self.dt,
-            mask=self.observed[start:stop],
+            observed=self.observed[start:stop],
             name=f"{self.name}[{start}:{stop}]",
-            output_names=self.output_names,
-            input_names=self.input_names,
         )
 
     # Without this, `for step in episode` would try episode[0] and fail with a puzzling message.

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ._episode import Episode
 from ._errors import DataError, Numbers
 
 if TYPE_CHECKING:
-    import gpssm.data._padded
+    pass
 
 # Time steps computed from two files' time stamps differ in rounding; a real difference is larger than this.
 _DT_TOLERANCE = 1e-6
@@ -154,13 +153,6 @@ class Episodes:
                 for start, stop in _window_bounds(len(episode), length=length, stride=stride)
             )
         )
-
-    def padded(self, length: int | None = None, dtype: DTypeLike = np.float64) -> "gpssm.data._padded.Padded":
-        """All episodes stacked for traced code, filled up to `length` steps (by default those of the longest)."""
-        # Records are read and checked without JAX, which takes a second to import; only their padded form needs it.
-        from ._padded import pad
-
-        return pad(self._items, length=length, dtype=dtype)
 
 
 def part_of(items: Iterable[Episode]) -> Episodes:

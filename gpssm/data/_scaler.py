@@ -72,14 +72,9 @@ class Scaler:
     def _apply_to_one(self, episode: Episode) -> Episode:
         _check_count(episode.num_outputs, len(self.output_mean), what="outputs", where=episode.name)
         _check_count(episode.num_inputs, len(self.input_mean), what="inputs", where=episode.name)
-        return Episode(
-            y=(episode.y - self.output_mean) / self.output_scale,
-            u=(episode.u - self.input_mean) / self.input_scale,
-            dt=episode.dt,
-            mask=episode.observed,
-            name=episode.name,
-            output_names=episode.output_names,
-            input_names=episode.input_names,
+        scaled = (episode.y - self.output_mean) / self.output_scale
+        return episode._replace(
+            y=np.where(episode.observed, scaled, 0.0), u=(episode.u - self.input_mean) / self.input_scale
         )
 
     def apply_inputs(self, u: Numbers) -> Float64[np.ndarray, "*S P"]:
@@ -106,13 +101,6 @@ class Scaler:
     def undo_std(self, std: Numbers) -> Float64[np.ndarray, "*S O"]:
         """Standard deviations of the outputs in the units of the data."""
         return _channels_last(std, len(self.output_mean), what="outputs") * self.output_scale
-
-    def undo_cov(self, cov: Numbers) -> Float64[np.ndarray, "*S O O"]:
-        """Covariance matrices of the outputs in the units of the data."""
-        values = _channels_last(cov, len(self.output_mean), what="outputs")
-        if values.ndim < 2 or values.shape[-2] != values.shape[-1]:
-            raise DataError(f"a covariance must be square in its last two axes, but the shape is {values.shape}")
-        return values * self.output_scale[:, None] * self.output_scale
 
     def to_dict(self) -> dict[str, list[float]]:
         """Plain lists, fit for JSON, from which `from_dict` gives back exactly this scaler."""

@@ -90,7 +90,7 @@ def _draw_simulations(out: Path, rollouts: list[gpssm.Rollout], test: gpssm.Epis
     return path
 
 
-def _draw_training(out: Path, system: gpssm.Identified, latent: np.ndarray, velocity: np.ndarray) -> Path:
+def _draw_training(out: Path, system: gpssm.System, latent: np.ndarray, velocity: np.ndarray) -> Path:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     assert system.history is not None
     plots.bound(left, system.history)

@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from gpssm.files._errors import storage_error
+from gpssm._core._errors import storage_error
 
 # File systems on which a folder cannot be flushed say one of these.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}

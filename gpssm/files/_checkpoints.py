@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpssm._core._errors import FileError, ResumeError, StorageError, UnknownVersionError, storage_error
 from gpssm.files._container import Tensors, read, read_header, write
-from gpssm.files._errors import FileError, ResumeError, StorageError, UnknownVersionError, storage_error
-from gpssm.files._identity import differences
 from gpssm.files._lock import Lock
+from gpssm.fitting._identity import differences
 
 log = logging.getLogger("gpssm")
 
@@ -26,8 +26,7 @@ class Checkpoints:
 
     To go on after a crash, a kill or Ctrl-C, call the same function again with the same arguments and the same folder:
     the result has the same bits as that of a fit that was never interrupted. A fit with other data, settings, seed or
-    versions is refused with a `ResumeError`; a fit that had already ended is returned as it is. Steps of Adam go on
-    from the last checkpoint. L-BFGS is deterministic and starts again where it began, which leads to the same bits.
+    versions is refused with a `ResumeError`; stages that had already ended are not repeated. Steps of Adam go on from the last checkpoint, L-BFGS from the end of its last round of 50 iterations.
     """
 
     folder: str | os.PathLike[str]
@@ -45,7 +44,7 @@ class Checkpoints:
             raise ValueError("give every_seconds or every_steps, or both")
 
     @contextmanager
-    def open(self, identity: Mapping[str, str]) -> Iterator["Run"]:
+    def open(self, identity: Mapping[str, str]) -> Iterator["Folder"]:
         """The folder for one fit, locked against a second writer."""
         folder = Path(self.folder)
         try:
@@ -54,7 +53,7 @@ class Checkpoints:
             raise storage_error("make the folder", folder, error) from error
         lock = Lock(folder / "lock")
         try:
-            run = Run(self, folder, dict(identity))
+            run = Folder(self, folder, dict(identity))
             run.check()
             run.tidy()
             yield run
@@ -62,7 +61,7 @@ class Checkpoints:
             lock.release()
 
 
-class Run:
+class Folder:
     """The checkpoints of one fit."""
 
     def __init__(self, checkpoints: Checkpoints, folder: Path, identity: dict[str, str]):

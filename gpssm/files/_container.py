@@ -19,8 +19,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
+from gpssm._core._errors import FileError, UnknownVersionError, storage_error
 from gpssm.files._atomic import write_atomically
-from gpssm.files._errors import FileError, UnknownVersionError, storage_error
 
 VERSION = 1
 MAX_HEADER = 64 * 2**20

@@ -1,6 +1,7 @@
 """A tree of modules as plain JSON and named tensors, and back. No code from the file is run: see `_registry`."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -8,25 +9,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gpssm._core._errors import FileError
 from gpssm.files._container import Tensors
-from gpssm.files._errors import FileError
-from gpssm.files._registry import CLASS_NAMES, CLASSES, ENGINE_NAMES, ENGINES
+from gpssm.files._registry import ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
 
 MAX_DEPTH = 64
+_Array = jax.Array | np.ndarray
 
 
 def encode(node: Any, name: str) -> tuple[Any, Tensors]:
     """JSON for the structure and the static fields, and the arrays under names that begin with `name`."""
     tensors: Tensors = {}
-    return _encode(node, name, tensors), tensors
 
-
-def _encode(node: Any, name: str, tensors: Tensors) -> Any:
-    if isinstance(node, jax.Array | np.ndarray):
+    def store(name: str, node: _Array) -> None:
         array = np.asarray(node)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise FileError(f"{name} is not finite: this model is broken and is not saved; fit it again")
         tensors[name] = array
+
+    return _encode(node, name, store), tensors
+
+
+def check_savable(tree: Any, name: str = "model") -> None:
+    """Refuse what `encode` would refuse after hours of training: an unregistered class, or a function.
+
+    No array is looked at, so that this costs next to nothing.
+    """
+    _encode(tree, name, lambda name, array: None)
+
+
+def _encode(node: Any, name: str, store: Callable[[str, _Array], None]) -> Any:
+    if isinstance(node, _Array):
+        store(name, node)
         return {"tensor": name}
     if isinstance(node, np.generic):
         node = node.item()
@@ -37,19 +51,26 @@ def _encode(node: Any, name: str, tensors: Tensors) -> Any:
     if isinstance(node, slice):
         return {"slice": [node.start, node.stop, node.step]}
     if type(node) in (tuple, list):
-        items = [_encode(item, f"{name}.{i}", tensors) for i, item in enumerate(node)]
+        items = [_encode(item, f"{name}.{i}", store) for i, item in enumerate(node)]
         return {type(node).__name__: items}
     if type(node) in ENGINE_NAMES:
         return {"engine": ENGINE_NAMES[type(node)]}
-    if type(node) not in CLASS_NAMES:
-        raise FileError(
-            f"{name} is of class {type(node).__module__}.{type(node).__qualname__}, which a model file cannot hold: "
-            "it knows the parts of gpssm and the kernels of GPJax that `gpssm.files` lists, and no functions"
-        )
+    class_name = name_of(type(node))
+    if class_name is None:
+        raise FileError(_refusal(node, name))
     # A field may live on the class alone (the name of a kernel); then it is no part of the tree.
-    held = [field.name for field in dataclasses.fields(node) if field.name in vars(node)]
-    fields = {field: _encode(getattr(node, field), f"{name}.{field}", tensors) for field in held}
-    return {"class": CLASS_NAMES[type(node)], "fields": fields}
+    held = [f.name for f in dataclasses.fields(node) if f.name in vars(node) and f.metadata.get("stored", True)]
+    fields = {field: _encode(getattr(node, field), f"{name}.{field}", store) for field in held}
+    return {"class": class_name, "fields": fields}
+
+
+def _refusal(node: Any, name: str) -> str:
+    refused = f"{name} is of class {type(node).__module__}.{type(node).__qualname__}, which a model file cannot hold"
+    if dataclasses.is_dataclass(node):
+        return f"{refused}: register the class with `gpssm.files.register`, and do so again before the file is loaded"
+    if callable(node):
+        return f"{refused}: it stores no functions; make it an `eqx.Module` with `__call__` and register this class"
+    return f"{refused}: it stores arrays, numbers, text, tuples, lists, and the classes that are registered"
 
 
 def decode(node: Any, tensors: Tensors) -> Any:
@@ -75,11 +96,23 @@ def _decode(node: Any, tensors: Tensors, depth: int) -> Any:
             return slice(start, stop, step)
         case {"engine": str(name), **rest} if not rest and name in ENGINES:
             return ENGINES[name]
-        case {"class": str(name), "fields": dict(fields), **rest} if not rest and name in CLASSES:
+        case {"class": str(name), "fields": dict(fields), **rest} if not rest:
+            cls = class_named(name)
+            if cls is None:
+                raise _unknown(f"the class {name[:80]!r}", ours=is_reserved(name))
             values = {field: _decode(value, tensors, depth + 1) for field, value in fields.items()}
-            return _build(name, CLASSES[name], values)
+            return _build(name, cls, values)
     shown = repr({key: node[key] for key in list(node)[:2] if isinstance(node[key], str)})[:80]
-    raise FileError(f"the model has a part that this gpssm does not know ({shown}): damaged, or of a later version")
+    raise _unknown(shown, ours=True)
+
+
+def _unknown(shown: str, *, ours: bool) -> FileError:
+    reason = (
+        "damaged, or of a later version"
+        if ours
+        else "import the module that registers it first (`gpssm.files.register`), and load again"
+    )
+    return FileError(f"the model has a part that this gpssm does not know ({shown}): {reason}")
 
 
 def _array(name: str, array: np.ndarray) -> jax.Array:
@@ -98,7 +131,7 @@ def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
     known = {field.name: field for field in dataclasses.fields(cls)}
     unknown = set(values) - set(known)
     if unknown:
-        raise FileError(f"{name} has the unknown field '{min(unknown)[:40]}': a later gpssm wrote the file")
+        raise FileError(f"{name} has the unknown field '{min(unknown)[:40]}': a later version wrote the file")
     built = object.__new__(cls)
     for field in known.values():
         if field.name in values:
@@ -108,9 +141,11 @@ def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
         elif field.default_factory is not dataclasses.MISSING:
             value = field.default_factory()
         else:
-            raise FileError(f"{name} lacks the field '{field.name}': damaged, or not written by gpssm")
+            raise FileError(f"{name} lacks the field '{field.name}': damaged, or of an earlier version")
         if field.metadata.get("static") and any(eqx.is_array(leaf) for leaf in jax.tree.leaves(value)):
             raise FileError(f"{name}.{field.name} cannot be a tensor: the file was not written by gpssm")
+        if cls in ON_HOST and isinstance(value, jax.Array):
+            value = np.asarray(value)
         object.__setattr__(built, field.name, value)
     for base in cls.__mro__:
         check = vars(base).get("__check_init__")

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from gpssm.files._errors import StorageError, storage_error
+from gpssm._core._errors import StorageError, storage_error
 
 if sys.platform == "win32":
     import msvcrt

@@ -1,22 +1,34 @@
-"""Inference: the bound, and how its expectations and its q(u) are treated."""
+"""Inference: posteriors over states and function, the bounds that they maximise, and the parts they are made of."""
 
+from gpssm.inference._base import AbstractInference, Needs
 from gpssm.inference._bound import Bound
 from gpssm.inference._defaults import closed_form, default_rule
-from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite, Paths
-from gpssm.inference._inducing import AbstractInducing, Collapsed, Explicit, NaturalGradient
-from gpssm.inference._variational import Variational
+from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite, MonteCarlo
+from gpssm.inference._mean_field import MeanField
+from gpssm.inference._q_u import AbstractInducing, Collapsed, Explicit, NaturalGradient
+from gpssm.inference._smoother import linearised_posterior
+from gpssm.inference.recognition import GRU, AbstractCell, AbstractRecognition, BiRNN, PerStepStates, TanhRNN
 
 __all__ = [
+    "GRU",
+    "AbstractCell",
     "AbstractExpectation",
     "AbstractInducing",
+    "AbstractInference",
+    "AbstractRecognition",
+    "BiRNN",
     "Bound",
     "Collapsed",
     "Cubature",
     "Explicit",
     "GaussHermite",
+    "MeanField",
+    "MonteCarlo",
     "NaturalGradient",
-    "Paths",
-    "Variational",
+    "Needs",
+    "PerStepStates",
+    "TanhRNN",
     "closed_form",
     "default_rule",
+    "linearised_posterior",
 ]

@@ -1,8 +1,8 @@
 """What is chosen for those who do not choose."""
 
 from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite
-from gpssm.inference._inducing import AbstractInducing, Collapsed, Explicit
-from gpssm.transition import AbstractTransition, SparseGP
+from gpssm.inference._q_u import AbstractInducing, Collapsed, Explicit
+from gpssm.models.transition import AbstractTransition, SparseGP
 
 
 def default_rule(state_dim: int) -> AbstractExpectation:

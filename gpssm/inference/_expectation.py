@@ -9,9 +9,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm._gaussian import matvec
-from gpssm._linalg import small_cholesky
-from gpssm._posterior import GaussMarkov
+from gpssm._core._gaussian import matvec
+from gpssm._core._linalg import small_cholesky
+from gpssm.models._posterior import GaussMarkov
 
 
 class AbstractExpectation(eqx.Module):
@@ -24,7 +24,7 @@ class AbstractExpectation(eqx.Module):
         """K versions of the trajectory and their weights, which sum to one."""
 
 
-class Paths(AbstractExpectation):
+class MonteCarlo(AbstractExpectation):
     """Reparameterised paths along the chain: unbiased, for any state dimension. One path is the paper's estimator."""
 
     num: int = eqx.field(static=True, default=1)

@@ -7,7 +7,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from gpjax.kernels import AbstractKernel
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from gpssm.kernels._evaluate import cross_covariance, diagonal
+from gpssm.kernels._features import random_directions, random_features
 
 
 class Angles(AbstractKernel):
@@ -46,3 +49,27 @@ class Angles(AbstractKernel):
     def __call__(self, x: Float[Array, " Q"], y: Float[Array, " Q"]) -> Float[Array, ""]:
         """The kernel of two points."""
         return jnp.asarray(self.base(self.features(x), self.features(y)))
+
+
+# Matrices turn each point once, and not once per pair.
+@cross_covariance.register
+def _matrix(kernel: Angles, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
+    return cross_covariance(kernel.base, kernel.features(x), kernel.features(y))
+
+
+@diagonal.register
+def _variances(kernel: Angles, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
+    return diagonal(kernel.base, kernel.features(x))
+
+
+@random_directions.register
+def _directions(
+    kernel: Angles, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
+) -> Float[Array, "F R"] | None:
+    size = inputs + len(kernel.inputs)
+    return random_directions(kernel.base, size, num_features=num_features, dtype=dtype, key=key)
+
+
+@random_features.register
+def _features(kernel: Angles, x: Float[Array, " Q"], directions: Float[Array, "F R"]) -> Float[Array, " G"]:
+    return random_features(kernel.base, kernel.features(x), directions)

@@ -4,10 +4,12 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 from gpjax.kernels import AbstractKernel
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from gpssm._params import Positive, val
+from gpssm._core._params import Positive, val
+from gpssm.kernels._features import random_directions, random_features
 
 
 class ArcCosine0(AbstractKernel):
@@ -56,3 +58,19 @@ def _norm(x: Float[Array, " R"]) -> Float[Array, ""]:
     squares = jnp.sum(x**2)
     is_zero = squares <= (16.0 * jnp.finfo(x.dtype).eps) ** 2
     return jnp.where(is_zero, 0.0, jnp.sqrt(jnp.where(is_zero, 1.0, squares)))
+
+
+@random_directions.register
+def _directions(
+    kernel: ArcCosine0, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
+) -> Float[Array, "F R"]:
+    size = kernel.direction(jnp.zeros(inputs, dtype)).shape[0]
+    return jr.normal(key, (num_features, size), dtype)
+
+
+@random_features.register
+def _features(kernel: ArcCosine0, x: Float[Array, " Q"], directions: Float[Array, "F R"]) -> Float[Array, " G"]:
+    # 1 - angle / pi = 1/2 + E[sign(w'a) sign(w'b)] / 2 over Gaussian directions w.
+    half = jnp.sqrt(0.5 * val(kernel.variance))
+    signs = jnp.where(directions @ kernel.direction(x) > 0, 1.0, -1.0).astype(x.dtype)
+    return jnp.concatenate([half[None], half * signs / jnp.sqrt(1.0 * directions.shape[0])])

@@ -10,11 +10,14 @@ import jax.random as jr
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm.kernels._evaluate import cross_covariance, diagonal
+from gpssm.kernels._features import random_directions, random_features
+
 
 class Manifold(AbstractKernel):
     """k(x, y) = base(h(x), h(y)), h a chain of tanh layers of the given widths.
 
-    Fast evaluation of whole matrices maps each point once and not once per pair: see `cross_covariance`.
+    `cross_covariance` of whole matrices maps each point once and not once per pair.
     """
 
     # Keyword fields, because those of the base class have defaults.
@@ -54,3 +57,26 @@ class Manifold(AbstractKernel):
     def __call__(self, x: Float[Array, " Q"], y: Float[Array, " Q"]) -> Float[Array, ""]:
         """The kernel of two points."""
         return jnp.asarray(self.base(self.features(x), self.features(y)))
+
+
+@cross_covariance.register
+def _matrix(kernel: Manifold, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
+    return cross_covariance(kernel.base, kernel.features(x), kernel.features(y))
+
+
+@diagonal.register
+def _variances(kernel: Manifold, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
+    return diagonal(kernel.base, kernel.features(x))
+
+
+@random_directions.register
+def _directions(
+    kernel: Manifold, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
+) -> Float[Array, "F R"] | None:
+    size = kernel.biases[-1].shape[0]
+    return random_directions(kernel.base, size, num_features=num_features, dtype=dtype, key=key)
+
+
+@random_features.register
+def _features(kernel: Manifold, x: Float[Array, " Q"], directions: Float[Array, "F R"]) -> Float[Array, " G"]:
+    return random_features(kernel.base, kernel.features(x), directions)

@@ -16,7 +16,7 @@ from gpjax.kernels import (
     RationalQuadratic,
 )
 
-from gpssm._precision import double_precision
+from gpssm._core._precision import double_precision
 from gpssm.kernels._arccosine import ArcCosine0
 
 LENGTH = 2.0
@@ -31,7 +31,6 @@ _WITH_LENGTHS: dict[str, Callable[..., AbstractKernel]] = {
     "rq": RationalQuadratic,
 }
 _WITHOUT: dict[str, Callable[..., AbstractKernel]] = {"linear": Linear, "arccosine": ArcCosine0}
-_WORDS = (*_WITH_LENGTHS, *_WITHOUT)
 _SAME = {
     "ard": "rbf",
     "se": "rbf",
@@ -42,9 +41,25 @@ _SAME = {
 }
 
 
+_OWN = frozenset((*_WITH_LENGTHS, *_WITHOUT, *_SAME))
+
+
 def kernel_words() -> tuple[str, ...]:
     """The words there are."""
-    return _WORDS
+    return (*_WITH_LENGTHS, *_WITHOUT)
+
+
+def register_kernel_word(word: str, factory: Callable[..., AbstractKernel]) -> None:
+    """Add a word for a kernel of your own; a second registration of the word replaces the first.
+
+    The kernel is made by `factory(lengthscale=..., variance=...)`: a vector with a length-scale per channel, or a
+    scalar after `iso-`, and a number. The words of the package cannot be replaced.
+    """
+    if not word.isidentifier() or word != word.casefold():
+        raise ValueError(f"kernel: '{word}' cannot be a word: use small letters, digits and _, a letter first")
+    if word in _OWN:
+        raise ValueError(f"kernel: '{word}' is a word of gpssm: choose another")
+    _WITH_LENGTHS[word] = factory
 
 
 @double_precision
@@ -69,12 +84,12 @@ def _one(name: str, words: str, dims: int, variance: float) -> AbstractKernel:
     single = name.startswith("iso-")
     plain = name.removeprefix("iso-").removeprefix("ard-")
     plain = _SAME.get(plain, plain)
-    if plain not in _WORDS:
-        near = difflib.get_close_matches(plain, [*_WORDS, *_SAME], n=1)
+    if plain not in kernel_words():
+        near = difflib.get_close_matches(plain, [*kernel_words(), *_SAME], n=1)
         meant = f"did you mean '{near[0]}'? " if near else ""
         said = f"'{name}' in '{words}'" if name else f"an empty word in '{words}'"
         raise ValueError(
-            f"kernel: {said} is not known; {meant}the words are {', '.join(_WORDS)}, joined by + and *, as in "
+            f"kernel: {said} is not known; {meant}the words are {', '.join(kernel_words())}, joined by + and *, as in "
             "rbf+matern12"
         )
     if plain in _WITHOUT:

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpssm._model import GPSSM
-from gpssm._precision import double_precision
+from gpssm._core._precision import double_precision
 from gpssm.data import Episodes
-from gpssm.predict import Identified
-from gpssm.transition import SparseGP
+from gpssm.models._gpssm import GPSSM
+from gpssm.models.transition import SparseGP
+from gpssm.predict import System
 
 POINTS = 80
 HELD = (0.1, 0.5, 0.9)
@@ -50,7 +50,7 @@ class TransitionSlice:
 
 
 @double_precision
-def transition_slices(system: Identified, episodes: Episodes) -> tuple[TransitionSlice, ...]:
+def transition_slices(system: System, episodes: Episodes) -> tuple[TransitionSlice, ...]:
     """Curves of a model with one state, else slices of each state's change through the middle of the visited region.
 
     The region is where the smoothed states and the inputs of the episodes have been.
@@ -109,14 +109,14 @@ def _range_of(values: np.ndarray) -> np.ndarray:
     return np.linspace(low - margin, high + margin, POINTS)
 
 
-def _in_user_units(values: np.ndarray, axis: int, system: Identified) -> np.ndarray:
+def _in_user_units(values: np.ndarray, axis: int, system: System) -> np.ndarray:
     channel = axis - system.model.state_dim
     if channel < 0:
         return values
     return values * system.scaler.input_scale[channel] + system.scaler.input_mean[channel]
 
 
-def _held(names: tuple[str, ...], middle: np.ndarray, axis: int, system: Identified) -> str:
+def _held(names: tuple[str, ...], middle: np.ndarray, axis: int, system: System) -> str:
     others = [i for i in range(len(names)) if i != axis]
     return ", ".join(f"{names[i]} = {_in_user_units(middle[i : i + 1], i, system)[0]:.3g}" for i in others)
 

@@ -11,7 +11,7 @@ from gpssm.plots._style import DASHES, OTHER, SERIES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gpssm._history import History
+    from gpssm._core._history import History
 
 
 def bound(axes: Axes, history: History) -> Axes:

@@ -2,7 +2,7 @@
 
 from gpssm.pools._base import AbstractPool, Lost
 from gpssm.pools._dask import DaskPool
-from gpssm.pools._in_turn import InTurn
 from gpssm.pools._processes import ProcessPool
+from gpssm.pools._serial import Serial
 
-__all__ = ["AbstractPool", "DaskPool", "InTurn", "Lost", "ProcessPool"]
+__all__ = ["AbstractPool", "DaskPool", "Lost", "ProcessPool", "Serial"]

@@ -1,28 +1,29 @@
 """Prediction with a learnt model."""
 
-from gpssm.predict._ensemble import Ensemble
-from gpssm.predict._estimators import EKF, UKF, AbstractEstimator, ParticleFilter
-from gpssm.predict._identified import Identified
+from gpssm.predict._base import AbstractPredictor
+from gpssm.predict._channels import Channels
+from gpssm.predict._constant import ConstantPredictor, RepeatPredictor
+from gpssm.predict._mixture import MixturePredictor
 from gpssm.predict._online import OnlineFilter
 from gpssm.predict._propagate import AbstractPropagation, IndependentSteps, MeanOnly, Pathwise
 from gpssm.predict._rollout import Rollout, States
-from gpssm.predict._start import AbstractStart, Filtered, Recognised
+from gpssm.predict._system import System
+from gpssm.predict.autoregression import Autoregression, Lags
 
 __all__ = [
-    "EKF",
-    "UKF",
-    "AbstractEstimator",
+    "AbstractPredictor",
     "AbstractPropagation",
-    "AbstractStart",
-    "Ensemble",
-    "Filtered",
-    "Identified",
+    "Autoregression",
+    "Channels",
+    "ConstantPredictor",
     "IndependentSteps",
+    "Lags",
     "MeanOnly",
+    "MixturePredictor",
     "OnlineFilter",
-    "ParticleFilter",
     "Pathwise",
-    "Recognised",
+    "RepeatPredictor",
     "Rollout",
     "States",
+    "System",
 ]

@@ -9,25 +9,25 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm._model import GPSSM
-from gpssm._precision import double_precision
+from gpssm._core._precision import double_precision
 from gpssm.data import DataError, Scaler
 from gpssm.data._errors import Numbers
-from gpssm.predict._estimators import AbstractEstimator, FilterInput, cuthbert_promotion
-from gpssm.transition import AbstractDynamics, AbstractTransition, Conditioned
+from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion
+from gpssm.models._gpssm import GPSSM
+from gpssm.models.transition import AbstractDynamics, AbstractTransition, Conditioned
 
 
 class OnlineFilter:
     """Holds the present estimate; `update(y, u)` takes the measurement at this step and the control held from it on.
 
-    With a Gaussian filter its estimates equal those of `Identified.filter` on the whole record.
+    With a Gaussian filter its estimates equal those of `System.filter` on the whole record.
     """
 
-    def __init__(self, model: GPSSM, scaler: Scaler, estimator: AbstractEstimator, *, key: PRNGKeyArray):
+    def __init__(self, model: GPSSM, scaler: Scaler, filter_: AbstractFilter, *, key: PRNGKeyArray):
         with jax.enable_x64(True):
             conditioned = Conditioned(_condition(model.transition))
         self._model = eqx.tree_at(lambda m: m.transition, model, conditioned)
-        self._scaler, self._estimator, self._key = scaler, estimator, key
+        self._scaler, self._filter, self._key = scaler, filter_, key
         self._dtype = model.emission.noise_variance().dtype
         self._steps = 0
         self._state: Any = None
@@ -47,9 +47,9 @@ class OnlineFilter:
         before = jnp.zeros_like(control) if self._control is None else self._control
         inputs = FilterInput(before, scaled, jnp.asarray(self._steps == 0))
         key = jr.fold_in(self._key, self._steps)
-        self._state = _step(self._estimator, self._model, self._state, inputs, key)
+        self._state = _step(self._filter, self._model, self._state, inputs, key)
         self._control, self._steps = control, self._steps + 1
-        mean, chol = self._estimator.moments(self._state)
+        mean, chol = self._filter.moments(self._state)
         return np.asarray(mean), np.asarray(chol @ chol.T)
 
     def _scaled_control(self, u: Numbers | float | int | None) -> Float[Array, " P"]:
@@ -67,8 +67,8 @@ def _condition(transition: AbstractTransition) -> AbstractDynamics:
 
 
 @eqx.filter_jit
-def _step(estimator: AbstractEstimator, model: GPSSM, state: Any, inputs: FilterInput, key: PRNGKeyArray) -> Any:
-    built = estimator.build(model)
+def _step(filter_: AbstractFilter, model: GPSSM, state: Any, inputs: FilterInput, key: PRNGKeyArray) -> Any:
+    built = filter_.build(model)
     start_key, step_key = jr.split(key)
     before = built.init_prepare(key=start_key)._replace(model_inputs=inputs) if state is None else state
     with cuthbert_promotion():

@@ -8,7 +8,7 @@ import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm.transition import AbstractDynamics
+from gpssm.models.transition import AbstractDynamics
 
 
 class AbstractPropagation(eqx.Module):
@@ -29,6 +29,14 @@ class AbstractPropagation(eqx.Module):
         Runs with the same `function_key` follow the same function, where a propagation holds one; `key` serves all
         else.
         """
+
+    @abstractmethod
+    def count(self, asked: int) -> int:
+        """How many of the trajectories that were asked for differ."""
+
+    @abstractmethod
+    def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
+        """The factor of the first state's covariance with which trajectories start."""
 
 
 class Pathwise(AbstractPropagation):
@@ -52,6 +60,12 @@ class Pathwise(AbstractPropagation):
         noise = _process_noise(dynamics, controls, start, noise_key)
         return _scan(lambda x, u, k: function(x, u, key=k), start, controls, noise, step_key)
 
+    def count(self, asked: int) -> int:
+        return asked
+
+    def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
+        return chol
+
 
 class IndependentSteps(AbstractPropagation):
     """The function is drawn anew at each step. Cheap, but errors then average out and the bands come out too narrow."""
@@ -74,6 +88,12 @@ class IndependentSteps(AbstractPropagation):
 
         return _scan(step, start, controls, _process_noise(dynamics, controls, start, noise_key), step_key)
 
+    def count(self, asked: int) -> int:
+        return asked
+
+    def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
+        return chol
+
 
 class MeanOnly(AbstractPropagation):
     """The mean function without any noise: one deterministic trajectory. Needs no key; the one given is not used."""
@@ -90,6 +110,12 @@ class MeanOnly(AbstractPropagation):
         """Follow the mean."""
         silence = jnp.zeros((controls.shape[0], start.shape[0]), start.dtype)
         return _scan(lambda x, u, k: dynamics.moments(x, u)[0], start, controls, silence, key)
+
+    def count(self, asked: int) -> int:
+        return 1
+
+    def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
+        return jnp.zeros_like(chol)
 
 
 def _process_noise(dynamics: AbstractDynamics, controls: Array, start: Array, key: PRNGKeyArray) -> Array:

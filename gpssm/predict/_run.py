@@ -7,12 +7,10 @@ import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from gpssm._model import GPSSM
-from gpssm._posterior import GaussMarkov
-from gpssm.data import Padded
-from gpssm.predict._estimators import AbstractEstimator, run_filter, run_smoother
+from gpssm.filters import AbstractFilter, run_filter, run_smoother
+from gpssm.inference.recognition import AbstractRecognition
+from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov
 from gpssm.predict._propagate import AbstractPropagation
-from gpssm.recognition import AbstractRecognition
 
 BATCH = 256
 """Trajectories that are run side by side; more are worked through in turn, so that memory stays bounded."""
@@ -70,7 +68,7 @@ def ahead(
 
 
 @eqx.filter_jit
-def recognise(recognition: AbstractRecognition, episode: Padded) -> GaussMarkov:
+def recognise(recognition: AbstractRecognition, episode: Batch) -> GaussMarkov:
     """q(X) of one episode."""
     return recognition.posterior(episode)
 
@@ -83,7 +81,7 @@ def marginals(posterior: GaussMarkov) -> tuple[Float[Array, "T D"], Float[Array,
 
 @eqx.filter_jit
 def filtered(
-    estimator: AbstractEstimator,
+    filter_: AbstractFilter,
     model: GPSSM,
     y: Float[Array, "T O"],
     u: Float[Array, "T P"],
@@ -91,7 +89,7 @@ def filtered(
     key: PRNGKeyArray,
 ):
     """Run a filter over one record."""
-    return run_filter(estimator, model, y, u, observed, key=key)
+    return run_filter(filter_, model, y, u, observed, key=key)
 
 
 @eqx.filter_jit
@@ -113,3 +111,9 @@ def output_moments(
         return jnp.sqrt(jnp.sum(pushed**2, axis=0))
 
     return emit(means), jax.vmap(spread)(means, chols)
+
+
+@eqx.filter_jit
+def measured(emission: AbstractEmission, signals: Float[Array, "K S O"], key: PRNGKeyArray) -> Float[Array, "K S O"]:
+    """What sensors would show."""
+    return emission.sample(signals, key=key)

@@ -31,7 +31,7 @@ _ADVICE = {
 }
 
 
-def read(
+def read_files(
     paths: Paths,
     *,
     outputs: Names,

@@ -9,9 +9,9 @@ import pytest
 from gpjax.kernels import RBF
 
 import gpssm
-from gpssm._params import Positive, cast
+from gpssm._core._params import Positive, cast
 from gpssm.baselines import AutoregressiveGP, AutoregressiveLinear, Lags
-from gpssm.baselines._exact_gp import ExactGP, Points, Prior, filled_up, log_evidence
+from gpssm.methods.autoregressive._exact_gp import ExactGP, Points, Prior, filled_up, log_evidence
 from tests.reference.compiling import constant
 from tests.reference.small_system import record, records
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gpssm
 from gpssm.baselines import AutoregressiveLinear
-from gpssm.baselines._calm import calmed, companion, spectral_radius
+from gpssm._core._stability import stabilise, companion, spectral_radius
 
 
 def _recurrence(lags: int, outputs: int, seed: int, size: float):
@@ -26,19 +26,19 @@ def test_the_radius_is_that_of_the_eigenvalues_and_is_bounded(lags: int, outputs
     recurrence = _recurrence(lags, outputs, seed, size)
     before = _radius(companion(recurrence))
     assert float(spectral_radius(companion(recurrence))) == pytest.approx(before, rel=5e-3)
-    after = companion(calmed(recurrence, 0.9))
+    after = companion(stabilise(recurrence, 0.9))
     assert _radius(after) == pytest.approx(min(before, 0.9), rel=5e-3)
 
 
 def test_eigenvalues_keep_their_directions():
     recurrence = _recurrence(3, 1, 3, 1.5)
-    before, after = (np.sort_complex(np.linalg.eigvals(companion(r))) for r in (recurrence, calmed(recurrence, 0.5)))
+    before, after = (np.sort_complex(np.linalg.eigvals(companion(r))) for r in (recurrence, stabilise(recurrence, 0.5)))
     np.testing.assert_allclose(after, before * 0.5 / np.abs(before).max(), rtol=5e-3)
 
 
 def test_nothing_at_all_stays_nothing():
     assert float(spectral_radius(jnp.zeros((2, 2)))) == pytest.approx(0.0, abs=1e-6)
-    np.testing.assert_array_equal(calmed(jnp.zeros((2, 1, 1)), 1.0), 0.0)
+    np.testing.assert_array_equal(stabilise(jnp.zeros((2, 1, 1)), 1.0), 0.0)
 
 
 def _growing() -> gpssm.Episodes:

@@ -7,10 +7,11 @@ import pytest
 
 import gpssm
 from gpssm.baselines import LinearKalman, kalman_evidence
-from gpssm.baselines._linear_kalman import _free_run_log_density, _growth, _Records
-from gpssm.baselines._linear_start import LinearSystem, linear_starts, spectral_radius
+from gpssm.methods.linear._kalman import _free_run_log_density, _growth, _Records
+from gpssm.methods.linear._start import LinearSystem, linear_starts, spectral_radius
 from tests.reference.compiling import constant
 from tests.reference.kalman import LinearModel, evidence
+from gpssm.models._batch import Batch
 
 TRUTH = LinearModel(
     A=np.array([[0.9, 0.3], [-0.3, 0.8]]),
@@ -38,11 +39,11 @@ def records(missing: float = 0.0) -> gpssm.Episodes:
 
 
 @constant
-def fitted() -> gpssm.Identified:
+def fitted() -> gpssm.System:
     return LinearKalman.fit(records(missing=0.1), order=2, iterations=60, key=jr.key(0))
 
 
-def as_reference(identified: gpssm.Identified) -> LinearModel:
+def as_reference(identified: gpssm.System) -> LinearModel:
     mean, emission = identified.model.transition.mean, identified.model.emission
     return LinearModel(
         A=np.asarray(mean.state_matrix),
@@ -165,15 +166,15 @@ def test_free_run_log_density_is_that_of_the_marginals():
                 model.A @ mean + model.B @ e.u[t] + model.c,
                 model.A @ covariance @ model.A.T + np.diag(model.Q),
             )
-    padded = identified.scaler.apply(episodes).padded()
+    padded = Batch.of(identified.scaler.apply(episodes))
     data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
     assert float(_free_run_log_density(identified.model, data)) == pytest.approx(total, rel=1e-9)
 
 
 def test_free_run_share_trades_evidence_for_free_runs():
     episodes = records(missing=0.1)
-    free = LinearKalman.fit(episodes, order=2, iterations=60, free_run_share=1.0, key=jr.key(0))
-    padded = fitted().scaler.apply(episodes).padded()
+    free = LinearKalman.fit(episodes, order=2, iterations=60, simulation_weight=1.0, key=jr.key(0))
+    padded = Batch.of(fitted().scaler.apply(episodes))
     data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
     assert _free_run_log_density(free.model, data) > _free_run_log_density(fitted().model, data)
     assert kalman_evidence(free, episodes) < kalman_evidence(fitted(), episodes)

@@ -16,7 +16,7 @@ from gpssm.cli._catalogue import CATALOGUE
 from gpssm.cli._config import COMMANDS
 from gpssm.cli._holdout import split
 from gpssm.cli._progress import Bars
-from gpssm.fit import Status
+from gpssm.fitting._progress import Status
 from tests.cli.malformed import record
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from gpssm.transition import _sparse_dynamics
+from gpssm.models.transition import _sparse_dynamics
 from tests.reference.compiling import jit
 from tests.reference.transition_cases import N, make, random_transitions
 

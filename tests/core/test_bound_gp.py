@@ -12,20 +12,21 @@ from gpssm import (
     Episode,
     Episodes,
     Explicit,
-    FreeStates,
+    PerStepStates,
     GaussHermite,
     GaussMarkov,
     LinearGaussian,
-    Padded,
-    Paths,
-    Variational,
+    Batch,
+    MonteCarlo,
+    MeanField,
 )
-from gpssm._params import Positive, val
+from gpssm._core._params import Positive, val
 from gpssm.inference import AbstractExpectation, AbstractInducing, Bound
 from tests.reference.compiling import constant, jit
 from tests.reference.gaussian import chain_covariance, log_density
 from tests.reference.montecarlo import assert_mean
 from tests.reference.transition_cases import NOISE, Case, D, P, make
+from gpssm.models._batch import Batch
 
 OUTPUTS, LENGTHS, DRAWS = 3, (4, 3), 20_000
 
@@ -43,26 +44,26 @@ def model() -> GPSSM:
 
 
 @constant
-def data() -> Padded:
+def data() -> Batch:
     rng = np.random.default_rng(7)
     y = [rng.standard_normal((length, OUTPUTS)) for length in LENGTHS]
     y[0][1, 2] = y[1][0] = np.nan
-    return Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y]).padded()
+    return Batch.of(Episodes([Episode(y=a, u=rng.standard_normal((len(a), P))) for a in y]))
 
 
 @constant
-def states() -> FreeStates:
+def states() -> PerStepStates:
     rng = np.random.default_rng(8)
     shape = (len(LENGTHS), max(LENGTHS))
     chols = 0.3 * np.tril(rng.standard_normal((*shape, D, D))) + 0.6 * np.eye(D)
     chols[..., np.arange(D), np.arange(D)] = np.abs(chols[..., np.arange(D), np.arange(D)])
     arrays = (0.7 * rng.standard_normal((*shape, D)), 0.5 * rng.standard_normal((*shape, D, D)), chols)
-    return FreeStates.from_posterior(GaussMarkov(*map(jnp.asarray, arrays)))
+    return PerStepStates.from_posterior(GaussMarkov(*map(jnp.asarray, arrays)))
 
 
 @jit
 def bounds(inducing: AbstractInducing, expectation: AbstractExpectation, keys: jax.Array) -> Bound:
-    inference = Variational(states(), inducing, expectation)
+    inference = MeanField(states(), inducing, expectation)
     return jax.vmap(lambda key: inference.bound(model(), data(), key=key)[0])(keys)
 
 
@@ -128,7 +129,7 @@ def test_the_whole_bound_equals_brute_force():
     assert bound.jitter == 1e-6
 
 
-@pytest.mark.parametrize("expectation", [Paths(1), Paths(2, antithetic=True)], ids=str)
+@pytest.mark.parametrize("expectation", [MonteCarlo(1), MonteCarlo(2, antithetic=True)], ids=str)
 def test_bounds_from_paths_scatter_around_the_one_from_quadrature(expectation):
     scattered = bounds(Explicit(), expectation, jr.split(jr.key(1), 4_000))
     assert np.unique(scattered.transition).size == 4_000

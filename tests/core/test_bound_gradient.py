@@ -13,9 +13,10 @@ from gpjax.kernels import RBF, Matern12, Matern32, Matern52
 from jax.flatten_util import ravel_pytree
 
 import gpssm
-from gpssm.fit import prepare
-from gpssm.fit._problem import Problem
+from gpssm.optimisers._adam import prepare
+from gpssm.fitting._problem import Problem
 from tests.reference.compiling import as_users_do, jit
+from gpssm.models._batch import Batch
 
 KERNELS = {
     "rbf": lambda: RBF(lengthscale=1.0),
@@ -42,9 +43,9 @@ def test_compiled_gradient_agrees_with_finite_differences(name, inducing, compil
     records = [rng.standard_normal((6, 1)).cumsum(axis=0) for _ in range(3)]
     episodes = gpssm.Episodes.from_arrays(y=records, u=[rng.standard_normal((6, 1)) for _ in range(3)])
     model = gpssm.GPSSM.from_data(episodes, state_dim=1, kernel=KERNELS[name](), num_inducing=8, key=jr.key(0))
-    states = gpssm.FreeStates.from_data(episodes, state_dim=1)
-    tree = prepare(model, gpssm.Variational(states, inducing, gpssm.GaussHermite(3)), jnp.float64)
-    data = gpssm.Scaler.from_episodes(episodes).apply(episodes).padded()
+    states = gpssm.PerStepStates.from_data(episodes, state_dim=1)
+    tree = prepare(model, gpssm.MeanField(states, inducing, gpssm.GaussHermite(3)), jnp.float64)
+    data = Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes))
     problem = Problem.of(tree, data, None)
     trained, held = problem.split(tree)
     start, unravel = ravel_pytree(trained)

@@ -17,20 +17,21 @@ from gpssm import (
     Episode,
     Episodes,
     Explicit,
-    FreeStates,
+    PerStepStates,
     GaussHermite,
     GaussMarkov,
     LinearGaussian,
     Minibatches,
-    Padded,
+    Batch,
     TanhRNN,
-    Variational,
+    MeanField,
 )
-from gpssm._params import cast
+from gpssm._core._params import cast
 from gpssm.inference import AbstractInducing
-from gpssm.recognition import AbstractRecognition
+from gpssm.inference.recognition import AbstractRecognition
 from tests.reference.compiling import constant, jit
 from tests.reference.transition_cases import D, P, make
+from gpssm.models._batch import Batch
 
 OUTPUTS, LENGTHS = 2, (3, 5, 2, 4)
 EXPLICIT = (Explicit(),)
@@ -46,8 +47,8 @@ def records() -> Episodes:
 
 
 @constant
-def data() -> Padded:
-    return records().padded()
+def data() -> Batch:
+    return Batch.of(records())
 
 
 @constant
@@ -66,18 +67,18 @@ def network() -> BiRNN:
 
 
 @constant
-def free_states() -> FreeStates:
+def free_states() -> PerStepStates:
     q = jit(lambda n, d: jax.vmap(n.posterior)(d))(network(), data())
-    return FreeStates.from_posterior(GaussMarkov(q.means, q.gains, q.chols))
+    return PerStepStates.from_posterior(GaussMarkov(q.means, q.gains, q.chols))
 
 
 @jit
-def evaluate(recognition: AbstractRecognition, data: Padded, treatments: tuple[AbstractInducing, ...]):
+def evaluate(recognition: AbstractRecognition, data: Batch, treatments: tuple[AbstractInducing, ...]):
     """The bound for each treatment of q(u), and the gradient of their sum in the model and the recognition."""
 
     def total(tree: tuple[GPSSM, AbstractRecognition]) -> tuple[jax.Array, list[Bound]]:
         key, rule = jr.key(3), GaussHermite(3)
-        bounds = [Variational(tree[1], t, rule).bound(tree[0], data, key=key)[0] for t in treatments]
+        bounds = [MeanField(tree[1], t, rule).bound(tree[0], data, key=key)[0] for t in treatments]
         return sum((bound.total() for bound in bounds), jnp.zeros(())), bounds
 
     return eqx.filter_grad(total, has_aux=True)((model(), recognition))
@@ -93,7 +94,7 @@ def assert_same(a, b) -> None:
 
 
 def test_padding_changes_neither_bound_nor_gradient():
-    assert_same(evaluate(network(), records().padded(length=7), BOTH), as_it_is())
+    assert_same(evaluate(network(), Batch.of(records(), length=7), BOTH), as_it_is())
 
 
 def test_the_order_of_episodes_does_not_matter():
@@ -150,7 +151,7 @@ def test_minibatches_give_the_full_bound_and_gradient_on_average():
 
 def test_episodes_of_a_single_step_have_a_bound():
     """There is no transition, so that the bound is that of a static Gaussian model."""
-    gradient, bounds = evaluate(network(), Episodes([episode[:1] for episode in records()]).padded(), BOTH)
+    gradient, bounds = evaluate(network(), Batch.of(Episodes([episode[:1] for episode in records()])), BOTH)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves((gradient, bounds)))
     for bound in bounds:
         np.testing.assert_allclose(bound.transition, 0.0, atol=1e-10)

@@ -14,21 +14,22 @@ from gpssm import (
     Collapsed,
     Episode,
     Episodes,
-    FreeStates,
+    PerStepStates,
     GaussHermite,
     GaussMarkov,
     Linear,
     LinearGaussian,
     LinearMean,
-    Padded,
-    Paths,
-    Variational,
+    Batch,
+    MonteCarlo,
+    MeanField,
 )
-from gpssm._params import Positive
+from gpssm._core._params import Positive
 from tests.reference.compiling import constant, jit
 from tests.reference.gaussian import chain_of
 from tests.reference.kalman import LinearModel, evidence, posterior
 from tests.reference.montecarlo import assert_mean
+from gpssm.models._batch import Batch
 
 D, OUTPUTS, P = 2, 2, 1
 LENGTHS = (5, 3)
@@ -77,7 +78,7 @@ def test_the_two_references_agree():
 
 
 @constant
-def exact() -> FreeStates:
+def exact() -> PerStepStates:
     """The exact posterior of each episode as a chain, filled up with anything."""
     chains = []
     for e in records():
@@ -91,21 +92,21 @@ def exact() -> FreeStates:
                 np.concatenate([chols, np.broadcast_to(np.eye(D), (extra, D, D))]),
             )
         )
-    return FreeStates.from_posterior(
+    return PerStepStates.from_posterior(
         GaussMarkov(*(jnp.asarray(np.stack(parts)) for parts in zip(*chains, strict=True)))
     )
 
 
 @constant
-def data() -> Padded:
-    return records().padded()
+def data() -> Batch:
+    return Batch.of(records())
 
 
 @jit
-def bound_and_gradient(free: FreeStates, model: GPSSM, data: Padded) -> tuple[jax.Array, FreeStates]:
-    def total(states: FreeStates) -> jax.Array:
+def bound_and_gradient(free: PerStepStates, model: GPSSM, data: Batch) -> tuple[jax.Array, PerStepStates]:
+    def total(states: PerStepStates) -> jax.Array:
         # The integrand is quadratic in the state, so that two nodes are exact and three more than enough.
-        return Variational(states, expectation=GaussHermite(3)).bound(model, data, key=jr.key(0))[0].total()
+        return MeanField(states, expectation=GaussHermite(3)).bound(model, data, key=jr.key(0))[0].total()
 
     return eqx.filter_value_and_grad(total)(free)
 
@@ -133,8 +134,8 @@ def test_bounds_from_paths_scatter_around_the_exact_one(antithetic):
     moved = jax.tree.map(lambda leaf: leaf + 0.2 * rng.standard_normal(leaf.shape), exact())
 
     @jit
-    def totals(free: FreeStates, model: GPSSM, data: Padded, keys: jax.Array) -> jax.Array:
-        inference = Variational(free, expectation=Paths(2, antithetic=antithetic))
+    def totals(free: PerStepStates, model: GPSSM, data: Batch, keys: jax.Array) -> jax.Array:
+        inference = MeanField(free, expectation=MonteCarlo(2, antithetic=antithetic))
         return jax.vmap(lambda key: inference.bound(model, data, key=key)[0].total())(keys)
 
     exact_bound, _ = bound_and_gradient(moved, model(), data())
@@ -143,12 +144,12 @@ def test_bounds_from_paths_scatter_around_the_exact_one(antithetic):
 
 def test_antithetic_paths_are_mirrored_about_the_mean():
     q = GaussMarkov(jnp.ones((3, D)), 0.5 * jnp.ones((3, D, D)), jnp.broadcast_to(jnp.eye(D), (3, D, D)))
-    states, weights = jit(lambda q, key: Paths(4, antithetic=True).states(q, q.covariances(), key=key))(q, jr.key(4))
+    states, weights = jit(lambda q, key: MonteCarlo(4, antithetic=True).states(q, q.covariances(), key=key))(q, jr.key(4))
     np.testing.assert_allclose(states[:2] + states[2:], 2.0, rtol=1e-12)
     np.testing.assert_array_equal(weights, 0.25)
     for num in (0, 3):
         with pytest.raises(ValueError, match="even number"):
-            Paths(num, antithetic=True)
+            MonteCarlo(num, antithetic=True)
 
 
 @pytest.mark.parametrize(("points", "dims"), [(3, 1), (4, 2)])
@@ -175,6 +176,6 @@ def test_quadrature_nodes_have_the_moments_of_the_marginals(points, dims):
 
 
 def test_a_linear_transition_cannot_be_collapsed():
-    inference = Variational(exact(), inducing=Collapsed())
+    inference = MeanField(exact(), inducing=Collapsed())
     with pytest.raises(TypeError, match="has no q"):
         eqx.filter_eval_shape(inference.bound, model(), data(), key=jr.key(7))

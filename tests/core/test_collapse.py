@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpssm import Collapsed, Explicit, NaturalGradient, SparseGP
-from gpssm._params import val
-from gpssm.transition import Transitions
+from gpssm._core._params import val
+from gpssm.models.transition import Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.compiling import constant, jit
 from tests.reference.transition_cases import NOISE, Case, D, make, random_q, random_transitions, with_q

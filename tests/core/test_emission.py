@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpssm import LinearGaussian, Magnitude
-from gpssm._params import Positive, trainable_mask, val
+from gpssm._core._params import Positive, trainable_mask, val
 from tests.reference.compiling import jit
 from tests.reference.gaussian import log_density
 from tests.reference.montecarlo import assert_mean

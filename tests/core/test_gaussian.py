@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm._gaussian import (
+from gpssm._core._gaussian import (
     affine_chain,
     covariance_chain,
     expected_log_normal,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gpssm._params import cast
+from gpssm._core._params import cast
 from gpssm.kernels import Angles, ArcCosine0, Manifold, cross_covariance, diagonal
 from tests.reference import kernels as plain
 from tests.reference.compiling import constant, jit

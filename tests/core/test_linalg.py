@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm._linalg import ESCALATIONS, Factor, base_jitter, factorise, rounding_jitter, small_cholesky
+from gpssm._core._linalg import ESCALATIONS, Factor, base_jitter, factorise, rounding_jitter, small_cholesky
 from tests.reference.compiling import jit
 from tests.reference.differences import assert_derivatives
 

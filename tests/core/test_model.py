@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpssm import GPSSM, Episode, Episodes, LinearGaussian, Scaler
-from gpssm._params import trainable_mask, val
+from gpssm._core._params import trainable_mask, val
 from tests.reference.compiling import constant
 from tests.reference.gaussian import log_density
 from tests.reference.montecarlo import assert_mean

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from gpssm._once import run_once
+from gpssm._core._compile import compile_for_setup
 
 
 def plain(scale, shape, *, key):
@@ -14,13 +14,13 @@ def plain(scale, shape, *, key):
 
 def test_the_numbers_are_those_of_the_plain_function_and_what_is_no_array_is_kept():
     expected = plain(jnp.asarray(2.0), (3,), key=jr.key(0))
-    found = run_once(plain)(jnp.asarray(2.0), (3,), key=jr.key(0))
+    found = compile_for_setup(plain)(jnp.asarray(2.0), (3,), key=jr.key(0))
     np.testing.assert_allclose(found["draw"], expected["draw"], rtol=1e-12)
     assert found["shape"] == (3,)
 
 
 def test_within_a_trace_it_is_part_of_that():
-    once = run_once(plain)
+    once = compile_for_setup(plain)
     keys = jr.split(jr.key(1), 4)
     expected = np.stack([plain(jnp.asarray(2.0), (3,), key=key)["draw"] for key in keys])
     mapped = jax.jit(jax.vmap(lambda key: once(jnp.asarray(2.0), (3,), key=key)["draw"]))(keys)
@@ -33,7 +33,7 @@ def test_within_a_trace_it_is_part_of_that():
 def test_a_second_call_with_other_numbers_does_not_compile_again():
     traces = []
 
-    @run_once
+    @compile_for_setup
     def counted(x):
         traces.append(1)
         return x + 1.0
@@ -45,7 +45,7 @@ def test_a_second_call_with_other_numbers_does_not_compile_again():
 def test_constants_are_part_of_the_program():
     seen = []
 
-    @run_once
+    @compile_for_setup
     def with_constant(x):
         constant = jnp.zeros(3) + 1.0
         seen.append(isinstance(constant, jax.core.Tracer))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm._params import LowerTriangular, Positive, cast, trainable_mask, val
+from gpssm._core._params import LowerTriangular, Positive, cast, trainable_mask, val
 
 
 @settings(deadline=None, max_examples=30)

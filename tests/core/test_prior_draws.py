@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from gpssm._params import cast
+from gpssm._core._params import cast
 from gpssm.kernels import draw_prior
 from tests.reference import kernels as plain
 from tests.reference.compiling import jit

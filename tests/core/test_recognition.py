@@ -9,12 +9,13 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from gpssm import GRU, BiRNN, Episode, Episodes, FreeStates, GaussMarkov, Padded, Scaler, TanhRNN
-from gpssm.recognition._base import chols_from, numbers_from
-from gpssm.recognition._cells import AbstractCell, run_both_ways
+from gpssm import GRU, BiRNN, Episode, Episodes, PerStepStates, GaussMarkov, Batch, Scaler, TanhRNN
+from gpssm.inference.recognition._base import chols_from, numbers_from
+from gpssm.inference.recognition._cells import AbstractCell, run_both_ways
 from tests.reference.compiling import constant, jit
 from tests.reference.differences import assert_derivatives
 from tests.reference.recurrent import gru_step, run, tanh_step
+from gpssm.models._batch import Batch
 
 D, OUTPUTS, P, HIDDEN = 2, 2, 1, 4
 LENGTHS = (6, 4)
@@ -95,7 +96,7 @@ def network(name: str) -> BiRNN:
 
 
 @jit
-def posteriors(recognition, episodes: Padded) -> GaussMarkov:
+def posteriors(recognition, episodes: Batch) -> GaussMarkov:
     return jax.vmap(recognition.posterior)(episodes)
 
 
@@ -110,8 +111,8 @@ def pick(tree, episode: int, steps: int):
 
 @networks
 def test_padding_changes_no_posterior(name):
-    longest, longer = (posteriors(network(name), records().padded(length=length)) for length in (None, 9))
-    alone = posteriors(network(name), records()[1:].padded())
+    longest, longer = (posteriors(network(name), Batch.of(records(), length=length)) for length in (None, 9))
+    alone = posteriors(network(name), Batch.of(records()[1:]))
     for i, length in enumerate(LENGTHS):
         assert_same(pick(longest, i, length), pick(longer, i, length))
     assert_same(pick(longest, 1, LENGTHS[1]), pick(alone, 0, LENGTHS[1]))
@@ -123,7 +124,7 @@ def test_padding_changes_no_posterior(name):
 
 @networks
 def test_what_padding_and_masked_outputs_hold_has_no_influence(name):
-    data = records().padded(length=8)
+    data = Batch.of(records(), length=8)
     rubbish = eqx.tree_at(
         lambda d: (d.y, d.u),
         data,
@@ -135,7 +136,7 @@ def test_what_padding_and_masked_outputs_hold_has_no_influence(name):
 
 @networks
 def test_the_mask_and_every_input_are_read(name):
-    data = records().padded()
+    data = Batch.of(records())
     base = posteriors(network(name), data)
     for change in (
         eqx.tree_at(lambda d: d.y, data, data.y.at[0, 3, 0].add(1.0)),
@@ -151,7 +152,7 @@ def test_the_mask_and_every_input_are_read(name):
 
 @networks
 def test_the_posterior_has_the_asked_for_form(name):
-    q = jax.tree.map(np.asarray, posteriors(network(name), records().padded()))
+    q = jax.tree.map(np.asarray, posteriors(network(name), Batch.of(records())))
     index = np.arange(D)
     np.testing.assert_array_equal(q.chols, np.tril(q.chols))
     assert np.all(q.chols[..., index, index] > 0.0)
@@ -168,7 +169,7 @@ def test_the_posterior_has_the_asked_for_form(name):
 def test_a_recurrence_in_single_precision_is_close_and_gives_double_precision():
     double = network("GRU")
     single = dataclasses.replace(double, single_precision=True)
-    data = records().padded()
+    data = Batch.of(records())
 
     @jit
     def slopes(recognition):
@@ -193,7 +194,7 @@ def test_a_recurrence_in_single_precision_is_close_and_gives_double_precision():
 
 
 def test_with_a_skip_the_means_start_near_the_outputs():
-    data = records().padded()
+    data = Batch.of(records())
     made = jit(lambda key: BiRNN.from_data(records(), state_dim=3, hidden=HIDDEN, key=key))(jr.key(7))
     q = posteriors(made, data)
     np.testing.assert_allclose(q.means[..., :OUTPUTS], jnp.where(data.observed, data.y, 0.0), atol=0.3)
@@ -216,9 +217,9 @@ def test_numbers_and_factors_are_two_forms_of_the_same(diagonal, size):
 
 
 def test_free_states_give_back_what_they_were_made_from_by_index():
-    data = records().padded()
+    data = Batch.of(records())
     q = posteriors(network("GRU"), data)
-    free = FreeStates.from_posterior(q)
+    free = PerStepStates.from_posterior(q)
     assert_same(posteriors(free, data), q)
     swapped, flipped = jax.tree.map(lambda leaf: np.asarray(leaf)[::-1], (data, q))
     assert_same(posteriors(free, swapped), flipped)
@@ -226,8 +227,8 @@ def test_free_states_give_back_what_they_were_made_from_by_index():
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_free_states_start_at_the_scaled_outputs(diagonal):
-    free = FreeStates.from_data(records(), state_dim=3, gain=0.4, scale=0.2, diagonal=diagonal)
-    data = Scaler.from_episodes(records()).apply(records()).padded()
+    free = PerStepStates.from_data(records(), state_dim=3, gain=0.4, scale=0.2, diagonal=diagonal)
+    data = Batch.of(Scaler.from_episodes(records()).apply(records()))
     q = posteriors(free, data)
     seen = np.asarray(data.observed)
     np.testing.assert_allclose(np.asarray(q.means[..., :OUTPUTS])[seen], np.asarray(data.y)[seen], rtol=1e-10)
@@ -236,7 +237,7 @@ def test_free_states_start_at_the_scaled_outputs(diagonal):
 
 
 def test_diagonal_free_states_have_diagonal_gains_and_factors():
-    q = posteriors(network("GRU"), records().padded())
-    diagonal = posteriors(FreeStates.from_posterior(q, diagonal=True), records().padded())
+    q = posteriors(network("GRU"), Batch.of(records()))
+    diagonal = posteriors(PerStepStates.from_posterior(q, diagonal=True), Batch.of(records()))
     np.testing.assert_allclose(diagonal.gains, np.asarray(q.gains) * np.eye(D), rtol=1e-12)
     np.testing.assert_allclose(diagonal.chols, np.asarray(q.chols) * np.eye(D), rtol=1e-12)

@@ -9,9 +9,9 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from gpssm import KeepState, Linear, LinearMean, SparseGP
-from gpssm._params import LowerTriangular, Positive, cast, val
-from gpssm.transition import Conditioned, Transitions
+from gpssm import IdentityMean, Linear, LinearMean, SparseGP
+from gpssm._core._params import LowerTriangular, Positive, cast, val
+from gpssm.models.transition import Conditioned, Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.compiling import constant, jit
 from tests.reference.kernel_cases import CASES
@@ -193,7 +193,7 @@ def test_a_new_transition_keeps_the_state_and_is_not_at_the_prior():
     kernel = cast(CASES["RBF"]()[0], np.float64)
     inducing = jnp.asarray(np.random.default_rng(4).standard_normal((M, D + P)))
     made = SparseGP.create(kernel, inducing, state_dim=D, noise=0.2, tied_noise=True, key=jr.key(0))
-    assert isinstance(made.mean, KeepState) and made.whitened and made.state_dim == D
+    assert isinstance(made.mean, IdentityMean) and made.whitened and made.state_dim == D
     np.testing.assert_allclose(made.noise_variance(), [0.2, 0.2], rtol=1e-12)
     assert np.all(made.q_mean != 0.0) and val(made.noise).shape == (1,)
     np.testing.assert_array_equal(SparseGP.create(kernel, inducing, state_dim=D).q_mean, 0.0)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gpssm.data import DataError, Episode, Episodes, Padded
+from gpssm.data import DataError, Episode, Episodes
+from gpssm.models._batch import Batch
 
 # No deadline: on a busy machine the time of a single example says nothing.
 quick = settings(deadline=None, max_examples=40)
@@ -30,9 +31,9 @@ def records(draw: st.DrawFn) -> dict[str, list[np.ndarray]]:
     return {"y": y, "u": u}
 
 
-def padded_numpy(episodes: Episodes, length: int | None = None) -> Padded:
+def padded_numpy(episodes: Episodes, length: int | None = None) -> Batch:
     """As NumPy arrays, since JAX would compile every comparison anew for every shape."""
-    return jax.tree.map(np.asarray, episodes.padded(length=length))
+    return jax.tree.map(np.asarray, Batch.of(episodes, length=length))
 
 
 @quick
@@ -68,47 +69,47 @@ def test_longer_padding_extends_the_shorter(arrays, extra):
 
 def test_types():
     episodes = Episodes([Episode(y=[1.0, 2.0], u=[1.0, 2.0]), Episode(y=[3.0], u=[4.0])])
-    padded = episodes.padded()
+    padded = Batch.of(episodes)
     assert padded.y.dtype == padded.u.dtype == padded.weight.dtype == jnp.float64
     assert padded.observed.dtype == padded.valid.dtype == jnp.bool_
     assert padded.index.dtype == jnp.int32
-    single = episodes.padded(dtype=np.float32)
+    single = Batch.of(episodes, dtype=np.float32)
     assert single.y.dtype == single.u.dtype == single.weight.dtype == jnp.float32
     with jax.enable_x64(False):
-        assert episodes.padded().y.dtype == jnp.float32
+        assert Batch.of(episodes).y.dtype == jnp.float32
     assert all(eqx.is_array(leaf) for leaf in jax.tree.leaves(padded))
 
 
 def test_under_vmap_it_is_one_episode():
     episodes = Episodes([Episode(y=[1.0, np.nan, 5.0]), Episode(y=[3.0])])
 
-    def sum_of_one(one: Padded) -> jax.Array:
+    def sum_of_one(one: Batch) -> jax.Array:
         assert one.y.shape == (3, 1)
         assert one.valid.shape == (3,)
         assert one.weight.shape == ()
         return one.weight * jnp.sum(jnp.where(one.observed, one.y, 0.0)) + one.index
 
-    np.testing.assert_array_equal(eqx.filter_jit(eqx.filter_vmap(sum_of_one))(episodes.padded()), [6.0, 4.0])
+    np.testing.assert_array_equal(eqx.filter_jit(eqx.filter_vmap(sum_of_one))(Batch.of(episodes)), [6.0, 4.0])
 
 
 def test_bad_requests():
     episodes = Episodes([Episode(y=np.ones(5))])
     with pytest.raises(DataError, match=r"pad to 4 steps.*has 5"):
-        episodes.padded(length=4)
+        Batch.of(episodes, length=4)
     with pytest.raises(DataError, match="int32"):
-        episodes.padded(dtype=np.int32)
+        Batch.of(episodes, dtype=np.int32)
     large = Episodes([Episode(y=[1.0, 1e39], output_names=["p"], name="run")])
-    assert float(large.padded().y.max()) == 1e39
+    assert float(Batch.of(large).y.max()) == 1e39
     with pytest.raises(DataError, match=r"run: 'p' is 1e\+39 at row 1.*float32.*Scaler"):
-        large.padded(dtype=np.float32)
+        Batch.of(large, dtype=np.float32)
 
 
 def test_shapes_must_agree(monkeypatch):
     # The run-time type checks of the test-suite would complain first; users run without them.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-    padded = Episodes([Episode(y=np.ones(5))]).padded()
+    padded = Batch.of(Episodes([Episode(y=np.ones(5))]))
     leaves = {name: getattr(padded, name) for name in ("y", "u", "observed", "valid", "index", "weight")}
-    Padded(**leaves)
+    Batch(**leaves)
     for name, leaf in leaves.items():
         with pytest.raises(ValueError, match="disagree in shape"):
-            Padded(**(leaves | {name: jnp.concatenate([leaf, leaf])}))
+            Batch(**(leaves | {name: jnp.concatenate([leaf, leaf])}))

@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 import gpssm
-from gpssm.fit import AbstractBatches
+from gpssm.fitting._batches import AbstractBatches
 from tests.fit.small_task import EVERY, Task, free_states, padded, sparse_model
 
 STEPS = 2 * EVERY
@@ -25,7 +25,7 @@ class PoisonedData(AbstractBatches):
     probability: Float[Array, ""]
     poison: Float[Array, ""]
 
-    def draw(self, data: gpssm.Padded, *, key: PRNGKeyArray) -> gpssm.Padded:
+    def draw(self, data: gpssm.Batch, *, key: PRNGKeyArray) -> gpssm.Batch:
         bad = jr.uniform(key) < self.probability
         return eqx.tree_at(lambda d: d.y, data, jnp.where(bad, self.poison, data.y))
 
@@ -56,7 +56,7 @@ _OPTIMISER = optax.chain(_BREAKING, optax.adam(1e-2))
 @cache
 def _task() -> Task:
     data = padded((12, 9, 12), seed=0)
-    return Task(sparse_model(), gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.Paths(1)), data)
+    return Task(sparse_model(), gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.MonteCarlo(1)), data)
 
 
 def _ends_well(done, clean: bool) -> bool:

@@ -14,7 +14,9 @@ import numpy as np
 
 import gpssm
 from gpssm.files import Run, StorageError
-from gpssm.fit import Recorder, Status, Trained
+from gpssm.fitting._stage import Recorder
+from gpssm.fitting._progress import Status
+from gpssm.optimisers._adam import Trained
 from tests.faults.broken_numbers import _task
 from tests.faults.disk import faulty_disk
 from tests.fit.small_task import EVERY

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gpssm
-from gpssm.fit import Progress, Status
+from gpssm.fitting._progress import Progress, Status
 from tests.reference.small_system import record, records
 
 SETTINGS = {"states": 1, "num_inducing": 6, "hidden": 4, "steps": 250, "iterations": 10, "network_steps": 150}
@@ -30,7 +30,7 @@ class Slow:
         print(message, flush=True)
 
 
-def learn(folder: Path | None, progress: Progress) -> gpssm.Identified:
+def learn(folder: Path | None, progress: Progress) -> gpssm.System:
     """The fit, with checkpoints if there is a folder for them."""
     checkpoints = None if folder is None else gpssm.Checkpoints(folder, every_steps=50)
     held_out = gpssm.Episodes([record(30, seed=8)])

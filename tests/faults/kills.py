@@ -22,15 +22,15 @@ REST = 0.1
 
 
 @cache
-def unbroken() -> gpssm.Identified:
+def unbroken() -> gpssm.System:
     """The fit that nobody interrupts, and that writes no checkpoints."""
     return learn(None, gpssm.Silent())
 
 
-def same_bits(a: gpssm.Identified, b: gpssm.Identified) -> bool:
+def same_bits(a: gpssm.System, b: gpssm.System) -> bool:
     """Whether model, network and the recorded bounds are equal to the bit."""
 
-    def arrays(s: gpssm.Identified) -> list:
+    def arrays(s: gpssm.System) -> list:
         history = s.history
         assert history is not None
         return [*jax.tree.leaves(eqx.filter((s.model, s.recognition), eqx.is_array)), history.bound, history.held_out]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.files._identity import describe_fit
+from gpssm.fitting._identity import describe_fit
 from tests.reference.small_system import record, records
 
 

@@ -11,9 +11,9 @@ import pytest
 from gpjax.kernels import AbstractKernel
 
 import gpssm
-from gpssm._params import cast
+from gpssm._core._params import cast
 from gpssm.files._encode import decode, encode
-from gpssm.files._identity import digest_tree
+from gpssm.fitting._identity import digest_tree
 from gpssm.files._registry import CLASSES
 from tests.reference.small_system import record
 from tests.reference.stored_systems import KERNELS, linear_system, system, unsigned_system

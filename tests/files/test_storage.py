@@ -17,7 +17,7 @@ from tests.reference.stored_systems import system
 
 
 @pytest.fixture(scope="module")
-def saved() -> gpssm.Identified:
+def saved() -> gpssm.System:
     return system(network=False)
 
 

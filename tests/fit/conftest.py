@@ -10,4 +10,4 @@ from tests.fit.small_task import Task, free_states, padded, sparse_model
 def task() -> Task:
     """A GP model with free states, expectations on one random path, q(u) trained by gradients."""
     data = padded((12, 9, 12), seed=0)
-    return Task(sparse_model(), gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.Paths(1)), data)
+    return Task(sparse_model(), gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.MonteCarlo(1)), data)

@@ -11,7 +11,8 @@ from gpjax.kernels.computations import DenseKernelComputation
 from jaxtyping import Array, Float
 
 import gpssm
-from gpssm._params import cast
+from gpssm._core._params import cast
+from gpssm.models._batch import Batch
 
 OPTIMISER = optax.adam(1e-2)
 EVERY = 50
@@ -23,12 +24,12 @@ class Task:
     """A model, its inference and data of one shape, in standardised units."""
 
     model: gpssm.GPSSM
-    inference: gpssm.Variational
-    data: gpssm.Padded
+    inference: gpssm.MeanField
+    data: gpssm.Batch
     optimiser: optax.GradientTransformation = field(default=OPTIMISER)
 
 
-def padded(lengths: tuple[int, ...], *, seed: int, length: int = 12) -> gpssm.Padded:
+def padded(lengths: tuple[int, ...], *, seed: int, length: int = 12) -> gpssm.Batch:
     """Records of a first-order system with one input, standardised."""
     rng = np.random.default_rng(seed)
     ys, us = [], []
@@ -40,7 +41,7 @@ def padded(lengths: tuple[int, ...], *, seed: int, length: int = 12) -> gpssm.Pa
         ys.append(y)
         us.append(u)
     episodes = gpssm.Episodes.from_arrays(y=ys, u=us)
-    return gpssm.Scaler.from_episodes(episodes).apply(episodes).padded(length=length)
+    return Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes), length=length)
 
 
 def sparse_model(*, inducing: int = 5, seed: int = 0) -> gpssm.GPSSM:
@@ -52,10 +53,10 @@ def sparse_model(*, inducing: int = 5, seed: int = 0) -> gpssm.GPSSM:
     return cast(gpssm.GPSSM(transition, emission, 1), jnp.float64)
 
 
-def free_states(data: gpssm.Padded) -> gpssm.FreeStates:
+def free_states(data: gpssm.Batch) -> gpssm.PerStepStates:
     """Free states that start at the (filled) outputs."""
     eye = jnp.broadcast_to(jnp.eye(1), (*data.y.shape, 1))
-    return gpssm.FreeStates.from_posterior(gpssm.GaussMarkov(data.y, 0.5 * eye, 0.3 * eye))
+    return gpssm.PerStepStates.from_posterior(gpssm.GaussMarkov(data.y, 0.5 * eye, 0.3 * eye))
 
 
 class Indefinite(AbstractKernel):
@@ -77,4 +78,4 @@ def indefinite_task() -> Task:
     points = jnp.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     transition = gpssm.SparseGP.create(Indefinite(5e-4), points, state_dim=1, noise=0.05)
     model = gpssm.GPSSM(transition, gpssm.LinearGaussian.first_states(1, 1, noise=0.05), 1)
-    return Task(cast(model, jnp.float64), gpssm.Variational(free_states(data)), data)
+    return Task(cast(model, jnp.float64), gpssm.MeanField(free_states(data)), data)

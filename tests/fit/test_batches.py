@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 
 import gpssm
+from gpssm.models._batch import Batch
 
 LENGTHS = (40, 9, 25, 3)
 
 
 @pytest.fixture(scope="module")
-def data() -> gpssm.Padded:
+def data() -> gpssm.Batch:
     """Records whose outputs tell where they come from: 1000 times the number of the record plus the step."""
     ys = [1000.0 * i + np.arange(steps, dtype=float)[:, None] for i, steps in enumerate(LENGTHS)]
     us = [y + 0.5 for y in ys]
-    return gpssm.Episodes.from_arrays(y=ys, u=us).padded(length=45)
+    return Batch.of(gpssm.Episodes.from_arrays(y=ys, u=us), length=45)
 
 
-def _draws(batches, data: gpssm.Padded, count: int) -> gpssm.Padded:
+def _draws(batches, data: gpssm.Batch, count: int) -> gpssm.Batch:
     return jax.jit(jax.vmap(lambda key: batches.draw(data, key=key)))(jr.split(jr.key(0), count))
 
 
 @pytest.fixture(scope="module", params=[9, 20])
-def windows(data, request) -> tuple[int, gpssm.Padded]:
+def windows(data, request) -> tuple[int, gpssm.Batch]:
     """Many batches of two windows each, and the length of the windows."""
     return request.param, _draws(gpssm.Windows(length=request.param, size=2), data, 4000)
 
@@ -121,7 +122,7 @@ def test_impossible_batches_are_refused(make):
 
 
 def test_collapsed_refuses_minibatches(task):
-    inference = gpssm.Variational(task.inference.recognition, gpssm.Collapsed())
+    inference = gpssm.MeanField(task.inference.recognition, gpssm.Collapsed())
     for batches in (gpssm.Minibatches(2), gpssm.Windows(5)):
         with pytest.raises(ValueError, match="full batches"):
             gpssm.train(task.model, inference, task.data, steps=1, batches=batches, key=jr.key(0))

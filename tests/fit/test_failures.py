@@ -10,7 +10,8 @@ import pytest
 from jaxtyping import Array, Float, PRNGKeyArray
 
 import gpssm
-from gpssm.fit import AbstractBatches, _loop
+from gpssm.fitting._batches import AbstractBatches
+from gpssm.optimisers import _loop
 from tests.fit.small_task import EVERY
 
 
@@ -19,7 +20,7 @@ class Poisoned(AbstractBatches):
 
     probability: Float[Array, ""]
 
-    def draw(self, data: gpssm.Padded, *, key: PRNGKeyArray) -> gpssm.Padded:
+    def draw(self, data: gpssm.Batch, *, key: PRNGKeyArray) -> gpssm.Batch:
         bad = jr.uniform(key) < self.probability
         return eqx.tree_at(lambda d: d.y, data, jnp.where(bad, jnp.nan, data.y))
 
@@ -138,7 +139,7 @@ def test_nan_updates_keep_the_last_good_state(task):
 def test_a_collapsed_bound_that_is_nan_from_the_start_leaves_the_model_alone(task):
     """Storing the optimal q(u) at the end must not write NaN into a model that could not be trained."""
     broken = eqx.tree_at(lambda d: d.u, task.data, jnp.full_like(task.data.u, jnp.nan))
-    inference = gpssm.Variational(task.inference.recognition, gpssm.Collapsed(), gpssm.Paths(1))
+    inference = gpssm.MeanField(task.inference.recognition, gpssm.Collapsed(), gpssm.MonteCarlo(1))
     done = gpssm.train(task.model, inference, broken, optimiser=task.optimiser, steps=EVERY, key=jr.key(0))
     assert done.result is gpssm.Result.diverged
     assert _equal(done.model, task.model)

@@ -10,12 +10,12 @@ import pytest
 from gpjax.kernels import RBF
 
 import gpssm
-from gpssm._params import trainable_mask
-from gpssm.fit import prepare
-from gpssm.fit._problem import Problem
+from gpssm._core._params import trainable_mask
+from gpssm.optimisers._adam import prepare
+from gpssm.fitting._problem import Problem
 from tests.fit.small_task import padded
 
-FREE = gpssm.FreeStates.from_posterior(
+FREE = gpssm.PerStepStates.from_posterior(
     gpssm.GaussMarkov(jnp.zeros((1, 3, 2)), jnp.zeros((1, 3, 2, 2)), jnp.ones((1, 3, 2, 2)))
 )
 
@@ -36,7 +36,7 @@ def two_states() -> gpssm.GPSSM:
 def test_copies_of_a_kernel_can_be_frozen_one_by_one(two_states):
     """Arrays shared between the copies would freeze together, because frozen parts are recognised by identity."""
     shared = eqx.tree_at(lambda m: m.transition.kernels, two_states, (two_states.transition.kernels[0],) * 2)
-    for tree in (two_states, prepare(shared, gpssm.Variational(FREE), jnp.dtype(jnp.float64))[0]):
+    for tree in (two_states, prepare(shared, gpssm.MeanField(FREE), jnp.dtype(jnp.float64))[0]):
         _assert_frozen_alone(tree)
 
 
@@ -60,7 +60,7 @@ def test_non_trainable_wrappers_hold_their_content(two_states):
 
 def test_q_is_held_where_gradients_do_not_train_it(task):
     for inducing, trained in ((gpssm.Explicit(), True), (gpssm.Collapsed(), False), (gpssm.NaturalGradient(), False)):
-        inference = gpssm.Variational(task.inference.recognition, inducing)
+        inference = gpssm.MeanField(task.inference.recognition, inducing)
         mask = Problem.of((task.model, inference), task.data, None).mask.value
         assert mask[0].transition.q_mean is trained
         assert mask[0].transition.q_chol.raw is trained
@@ -69,7 +69,7 @@ def test_q_is_held_where_gradients_do_not_train_it(task):
 @pytest.mark.parametrize("inducing", [gpssm.Collapsed(), gpssm.NaturalGradient()], ids=lambda i: type(i).__name__)
 def test_freezing_q_is_refused_where_it_is_set_otherwise(task, inducing):
     """Both would overwrite the q(u) that the user asked to hold."""
-    inference = gpssm.Variational(task.inference.recognition, inducing)
+    inference = gpssm.MeanField(task.inference.recognition, inducing)
     with pytest.raises(ValueError, match="Explicit"):
         gpssm.train(
             task.model,

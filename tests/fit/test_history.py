@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm._history import History, Trace
-from gpssm.fit import Status
+from gpssm._core._history import History, Trace
+from gpssm.fitting._progress import Status
 
 
 def _trace(bounds: list[float], *, states: int = 2, outputs: int = 1) -> Trace:

@@ -18,7 +18,7 @@ def trained():
     data, held_out = padded((12, 9, 12, 10, 12, 12), seed=0), padded((12, 12), seed=1)
     network = gpssm.BiRNN.create(outputs=1, inputs=1, state_dim=1, hidden=3, skip=jnp.eye(1), key=jr.key(0))
     model = sparse_model()
-    inference = gpssm.Variational(network, gpssm.NaturalGradient(0.1), gpssm.Paths(1))
+    inference = gpssm.MeanField(network, gpssm.NaturalGradient(0.1), gpssm.MonteCarlo(1))
     done = gpssm.train(
         model,
         inference,
@@ -49,7 +49,7 @@ def test_held_out_scores_are_taken_where_asked(trained):
     assert len(set(scores)) == 4, "the model changed in between"
     # The last score is the bound of the returned model on the held-out episodes, without the divergence of q(u).
     key = jr.split(jr.key(0), 3)[2]
-    explicit = gpssm.Variational(done.inference.recognition, gpssm.Explicit(), gpssm.Paths(1))
+    explicit = gpssm.MeanField(done.inference.recognition, gpssm.Explicit(), gpssm.MonteCarlo(1))
     bound, _ = eqx.filter_jit(explicit.bound)(done.model, held_out, key=key)
     expected = float(bound.total() - bound.inducing) / float(held_out.valid.sum())
     assert scores[-1] == pytest.approx(expected, rel=1e-9)

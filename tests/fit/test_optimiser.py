@@ -15,8 +15,8 @@ def tree():
     model = sparse_model()
     model = eqx.tree_at(lambda m: m.emission, model, gpssm.LinearGaussian.first_states(1, 1, learn=True))
     means, eyes = jnp.zeros((2, 4, 1)), jnp.ones((2, 4, 1, 1))
-    states = gpssm.FreeStates.from_posterior(gpssm.GaussMarkov(means, eyes, eyes))
-    return eqx.filter((model, gpssm.Variational(states)), eqx.is_inexact_array)
+    states = gpssm.PerStepStates.from_posterior(gpssm.GaussMarkov(means, eyes, eyes))
+    return eqx.filter((model, gpssm.MeanField(states)), eqx.is_inexact_array)
 
 
 PARTS = {

@@ -10,10 +10,11 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import minimize
 
 import gpssm
-from gpssm._emission import AbstractEmission
-from gpssm._history import Trace
-from gpssm._params import Positive, cast
-from gpssm.fit import Status, _polish
+from gpssm.models.emission import AbstractEmission
+from gpssm._core._history import Trace
+from gpssm._core._params import Positive, cast
+from gpssm.fitting._progress import Status
+from gpssm.optimisers import _lbfgs as _polish
 from tests.fit.small_task import free_states, padded
 from tests.reference.kalman import LinearModel, evidence
 
@@ -21,7 +22,7 @@ LENGTHS = (20, 14)
 
 
 @pytest.fixture(scope="module")
-def data() -> gpssm.Padded:
+def data() -> gpssm.Batch:
     """Standardised outputs and inputs of a first-order system, the second record shorter, some outputs missing."""
     whole = padded(LENGTHS, seed=4, length=20)
     observed = whole.observed & (np.random.default_rng(0).uniform(size=whole.y.shape) > 0.1)
@@ -35,7 +36,7 @@ def _linear_model(emission: AbstractEmission | None = None, *, noise: float = 0.
     return cast(gpssm.GPSSM(transition, emission, 1), jnp.float64)
 
 
-def _total_evidence(parameters: np.ndarray, data: gpssm.Padded) -> float:
+def _total_evidence(parameters: np.ndarray, data: gpssm.Batch) -> float:
     """Of all records, by the Kalman filter in plain NumPy; parameters a, b, c and two log-variances."""
     a, b, c, log_q, log_r = parameters
     one = np.ones((1, 1))
@@ -51,7 +52,7 @@ def _finite(tree) -> bool:
 
 @pytest.fixture(scope="module")
 def polished(data):
-    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+    inference = gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
     return gpssm.polish(_linear_model(), inference, data, iterations=3000, tolerance=1e-14, memory=50, key=jr.key(0))
 
 
@@ -84,7 +85,7 @@ def test_polish_only_rises(polished):
 
 
 def test_polish_holds_what_is_frozen(data):
-    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+    inference = gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
     model = _linear_model()
     done = gpssm.polish(
         model, inference, data, iterations=5, freeze=lambda model, inference: model.transition, key=jr.key(0)
@@ -119,8 +120,8 @@ class Fragile(AbstractEmission):
         return jnp.where(self.noise_variance()[0] < self.wall, jnp.nan, value)
 
 
-def _polish_fragile(data: gpssm.Padded, wall: float, **options):
-    inference = gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
+def _polish_fragile(data: gpssm.Batch, wall: float, **options):
+    inference = gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.GaussHermite(3))
     model = _linear_model(Fragile(Positive.of(jnp.ones(1)), wall))
     return gpssm.polish(model, inference, data, iterations=500, tolerance=1e-12, key=jr.key(0), **options)
 

@@ -13,7 +13,8 @@ import paramax
 import pytest
 
 import gpssm
-from gpssm.fit import Status, _step
+from gpssm.fitting._progress import Status
+from gpssm.optimisers import _step
 from tests.fit.small_task import EVERY, indefinite_task, padded
 
 

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpssm
-from gpssm._emission import LinearGaussian
-from gpssm._params import Positive
+from gpssm.models.emission import LinearGaussian
+from gpssm._core._params import Positive
 from gpssm.data import DataError, Scaler
-from gpssm.output_error._levenberg import minimise
-from gpssm.output_error._noise import split_noise
-from gpssm.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
-from gpssm.output_error._records import Records, correlation_time
-from gpssm.output_error._stable import StableMatrices
-from gpssm.output_error._start import Signed, Unsigned
+from gpssm.methods.output_error._levenberg import minimise
+from gpssm.methods.output_error._noise import split_noise
+from gpssm.methods.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
+from gpssm.methods.output_error._records import Records, correlation_time
+from gpssm.methods.output_error._stable import StableMatrices
+from gpssm.methods.output_error._start import Signed, Unsigned
 
 
 def _parameters(rng: np.random.Generator, dims: int = 2, size: int = 4) -> tuple[Parameters, Frame]:

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import gpssm
 from gpssm import metrics, plots
-from gpssm._params import Positive
+from gpssm._core._params import Positive
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_coverage_by_horizon(axes):
     assert axes.lines[1].get_marker() == "D"
 
 
-def linear(size: int) -> gpssm.Identified:
+def linear(size: int) -> gpssm.System:
     mean = gpssm.LinearMean(0.5 * jnp.eye(size), jnp.ones((size, 1)), jnp.zeros(size))
     model = gpssm.GPSSM(
         gpssm.Linear(mean, Positive.of(jnp.full(size, 0.01))), gpssm.LinearGaussian.first_states(2, size), size
@@ -142,7 +142,7 @@ def linear(size: int) -> gpssm.Identified:
     scaler = gpssm.Scaler(
         output_mean=np.zeros(2), output_scale=np.ones(2), input_mean=np.array([5.0]), input_scale=np.array([2.0])
     )
-    return gpssm.Identified(model, scaler, None, ("height", "speed"), ("force",), 0.5)
+    return gpssm.System(model, scaler, None, ("height", "speed"), ("force",), 0.5)
 
 
 def test_slices_are_the_function(axes):
@@ -162,7 +162,7 @@ def test_slices_are_the_function(axes):
 def test_a_curve_passes_through_its_inducing_points(axes):
     records = gpssm.Episodes.from_arrays(y=np.sin(np.arange(30.0)))
     model = gpssm.GPSSM.from_data(records, state_dim=1, num_inducing=5, key=jr.key(0))
-    system = gpssm.Identified(model, gpssm.Scaler.from_episodes(records), None, ("y0",), ())
+    system = gpssm.System(model, gpssm.Scaler.from_episodes(records), None, ("y0",), ())
     (curve,) = plots.transition_slices(system, records)
     assert not curve.is_change
     assert curve.inducing_mean is not None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm._params import Positive
+from gpssm._core._params import Positive
 from tests.reference.kalman import LinearModel
 from tests.reference.small_system import identified, record
 
@@ -16,7 +16,7 @@ from tests.reference.small_system import identified, record
 class LinearCase:
     """A linear-Gaussian system as gpssm sees it and as plain NumPy sees it, with a record in the user's units."""
 
-    system: gpssm.Identified
+    system: gpssm.System
     reference: LinearModel
     episode: gpssm.Episode
     y: np.ndarray
@@ -62,7 +62,7 @@ def linear() -> LinearCase:
         input_mean=np.array([2.0]),
         input_scale=np.array([4.0]),
     )
-    system = gpssm.Identified(
+    system = gpssm.System(
         model=model,
         scaler=scaler,
         recognition=None,
@@ -83,7 +83,7 @@ def linear() -> LinearCase:
 
 
 @pytest.fixture(scope="session")
-def small() -> gpssm.Identified:
+def small() -> gpssm.System:
     """The small identified system."""
     return identified()
 

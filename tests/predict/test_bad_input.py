@@ -86,7 +86,7 @@ def test_a_forecast_of_no_steps_is_refused(linear):
 
 @pytest.mark.parametrize("steps", [0, -3])
 def test_a_forecast_of_no_steps_is_refused_without_inputs_too(linear, steps):
-    system = gpssm.Identified(
+    system = gpssm.System(
         model=linear.system.model,
         scaler=gpssm.Scaler(
             output_mean=np.zeros(2), output_scale=np.ones(2), input_mean=np.zeros(0), input_scale=np.ones(0)

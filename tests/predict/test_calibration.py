@@ -8,14 +8,14 @@ import pytest
 from gpjax.kernels import RBF
 
 import gpssm
-from gpssm._params import LowerTriangular, Positive, cast
-from gpssm.transition import SparseGP
+from gpssm._core._params import LowerTriangular, Positive, cast
+from gpssm.models.transition import SparseGP
 
 SYSTEMS, STEPS, N_INIT, INDUCING = 160, 60, 5, 20
 
 
 @pytest.fixture(scope="module")
-def believed() -> gpssm.Identified:
+def believed() -> gpssm.System:
     """A model that is somewhat unsure of its transition function: its error has a third of the process noise's spread.
 
     A filter takes the error of the function for noise that is drawn anew at each step; were it the larger part of what
@@ -39,7 +39,7 @@ def believed() -> gpssm.Identified:
         "input_mean": np.zeros(1),
         "input_scale": np.ones(1),
     }
-    return gpssm.Identified(
+    return gpssm.System(
         model=cast(model, np.float64),
         scaler=gpssm.Scaler(**unit),
         recognition=None,
@@ -48,7 +48,7 @@ def believed() -> gpssm.Identified:
     )
 
 
-def _draw_records(system: gpssm.Identified) -> list[gpssm.Episode]:
+def _draw_records(system: gpssm.System) -> list[gpssm.Episode]:
     """One record of each of many systems: a function from the posterior, an initial state and noise from the model."""
     model = system.model
 

@@ -9,12 +9,13 @@ from numpy.testing import assert_allclose
 
 import gpssm
 from tests.reference.small_system import identify, records
+from gpssm.models._batch import Batch
 
 N_INIT = 5
 SAMPLES = 64
 
 
-def _simulate(system: gpssm.Identified, episode: gpssm.Episode, **options) -> gpssm.Rollout:
+def _simulate(system: gpssm.System, episode: gpssm.Episode, **options) -> gpssm.Rollout:
     return system.simulate(episode, n_init=N_INIT, num_samples=SAMPLES, key=jr.key(0), **options)
 
 
@@ -96,7 +97,7 @@ def test_one_step_prediction_agrees_with_the_filter(small, unseen):
 
 def test_smoothing_does_not_depend_on_padding_or_company(small):
     episodes = records()
-    padded = small.scaler.apply(episodes).padded(length=37)
+    padded = Batch.of(small.scaler.apply(episodes), length=37)
     batch = jax.jit(lambda data: jax.vmap(lambda e: small.recognition.posterior(e).marginals())(data))(padded)
     for i, episode in enumerate(episodes):
         states = small.smooth(episode, by=gpssm.Recognised())

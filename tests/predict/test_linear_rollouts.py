@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpssm
-from gpssm._params import cast
+from gpssm._core._params import cast
 from tests.reference.filtering import kalman_filter
 from tests.reference.montecarlo import assert_covariance, assert_mean
 

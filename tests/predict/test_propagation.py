@@ -7,13 +7,13 @@ import pytest
 from gpjax.kernels import RBF
 
 import gpssm
-from gpssm._params import LowerTriangular, cast
+from gpssm._core._params import LowerTriangular, cast
 
 STEPS, SAMPLES, SPREAD = 10, 2000, 0.1
 
 
 @pytest.fixture(scope="module")
-def drifting() -> gpssm.Identified:
+def drifting() -> gpssm.System:
     """x[t+1] = x[t] + c, where all that is known of the (nearly) constant c is that it is N(0, SPREAD^2)."""
     kernel = RBF(lengthscale=jnp.full(1, 1e3), variance=SPREAD**2)
     transition = gpssm.SparseGP.create(kernel, jnp.zeros((1, 1)), state_dim=1, noise=1e-12)
@@ -28,7 +28,7 @@ def drifting() -> gpssm.Identified:
     )
     model = gpssm.GPSSM(prior, gpssm.LinearGaussian.first_states(1, 1, noise=1e-6), 1)
     nothing = np.zeros(0)
-    return gpssm.Identified(
+    return gpssm.System(
         model=cast(model, np.float64),
         scaler=gpssm.Scaler(output_mean=np.zeros(1), output_scale=np.ones(1), input_mean=nothing, input_scale=nothing),
         recognition=None,
@@ -37,7 +37,7 @@ def drifting() -> gpssm.Identified:
     )
 
 
-def _spread(system: gpssm.Identified, propagation) -> np.ndarray:
+def _spread(system: gpssm.System, propagation) -> np.ndarray:
     free = system.simulate_from([2.0], steps=STEPS + 1, num_samples=SAMPLES, propagation=propagation, key=jr.key(0))
     assert free.states.shape == (SAMPLES, STEPS + 1, 1)
     assert abs(free.states[:, -1].mean() - 2.0) < 5.0 * free.states[:, -1].std() / SAMPLES**0.5

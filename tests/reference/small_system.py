@@ -24,7 +24,7 @@ def records(*, missing: float = 0.0) -> gpssm.Episodes:
     return gpssm.Episodes([record(length, seed=i, missing=missing) for i, length in enumerate(LENGTHS)])
 
 
-def identify(episodes: gpssm.Episodes) -> gpssm.Identified:
+def identify(episodes: gpssm.Episodes) -> gpssm.System:
     """Training with the same settings, so that a second call with data of the same shape compiles nothing."""
     return gpssm.identify(
         episodes, states=1, num_inducing=6, hidden=4, steps=100, iterations=20, progress=gpssm.Silent()
@@ -32,6 +32,6 @@ def identify(episodes: gpssm.Episodes) -> gpssm.Identified:
 
 
 @constant
-def identified() -> gpssm.Identified:
+def identified() -> gpssm.System:
     """The system learnt from the records."""
     return identify(records())

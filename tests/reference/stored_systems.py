@@ -12,7 +12,7 @@ import numpy as np
 import paramax
 
 import gpssm
-from gpssm._params import Positive, cast
+from gpssm._core._params import Positive, cast
 from gpssm.kernels import Angles, ArcCosine0, Manifold
 from tests.reference.small_system import records
 
@@ -58,14 +58,14 @@ def history(steps: int = 7) -> gpssm.History:
 
 def system(
     kernel: gk.AbstractKernel | None = None, *, network: bool = True, cell: type = gpssm.GRU, seed: int = 0
-) -> gpssm.Identified:
+) -> gpssm.System:
     """One state, one input; seven inducing points."""
     episodes = records()
     with jax.enable_x64(True):
         model_key, network_key = jr.split(jr.key(seed))
         model = gpssm.GPSSM.from_data(episodes, state_dim=1, kernel=kernel, num_inducing=7, key=model_key)
         reader = gpssm.BiRNN.from_data(episodes, state_dim=1, hidden=3, cell=cell, key=network_key)
-        return gpssm.Identified(
+        return gpssm.System(
             model=model,
             scaler=gpssm.Scaler.from_episodes(episodes),
             recognition=reader if network else None,
@@ -76,13 +76,13 @@ def system(
         )
 
 
-def linear_system() -> gpssm.Identified:
+def linear_system() -> gpssm.System:
     """A linear transition with two states, one of them hidden, a learnt emission and no network."""
     rng = np.random.default_rng(3)
     mean = gpssm.LinearMean(jnp.asarray(0.5 * rng.standard_normal((2, 2))), jnp.ones((2, 1)), jnp.zeros(2))
     emission = gpssm.LinearGaussian.first_states(1, 2, learn=True)
     model = cast(gpssm.GPSSM(gpssm.Linear(mean, Positive.of(jnp.full(1, 0.1))), emission, 2), np.float64)
-    return gpssm.Identified(
+    return gpssm.System(
         model=model,
         scaler=gpssm.Scaler.from_episodes(records()),
         recognition=None,
@@ -91,7 +91,7 @@ def linear_system() -> gpssm.Identified:
     )
 
 
-def unsigned_system() -> gpssm.Identified:
+def unsigned_system() -> gpssm.System:
     """The same system behind a sensor without sign."""
     signed = linear_system()
     emission = gpssm.Magnitude(

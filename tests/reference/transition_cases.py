@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from gpssm import KeepState, SparseGP
-from gpssm._params import LowerTriangular, Positive, cast
-from gpssm.transition import Transitions
+from gpssm import IdentityMean, SparseGP
+from gpssm._core._params import LowerTriangular, Positive, cast
+from gpssm.models.transition import Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.kernel_cases import CASES
 
@@ -43,7 +43,7 @@ def make(*names: str, whitened: bool = True, per_dimension: bool = False, seed: 
         q_mean=jnp.asarray(mean),
         q_chol=LowerTriangular.of(jnp.asarray(chol)),
         noise=Positive.of(NOISE),
-        mean=KeepState(),
+        mean=IdentityMean(),
         whitened=whitened,
     )
     gps = []

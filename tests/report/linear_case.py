@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import gpssm
-from gpssm._params import Positive
+from gpssm._core._params import Positive
 
 A = np.array([[0.9, 0.3], [-0.3, 0.7]])
 B = np.array([[0.1], [0.5]])
@@ -23,7 +23,7 @@ class Names:
     record: str = "run"
 
 
-def system(*, sigma: float = 1.0, names: Names = Names(), history: gpssm.History | None = None) -> gpssm.Identified:
+def system(*, sigma: float = 1.0, names: Names = Names(), history: gpssm.History | None = None) -> gpssm.System:
     """The system itself, with all predicted deviations multiplied by `sigma`: gains do not change, so means do not."""
     model = gpssm.GPSSM(
         transition=gpssm.Linear(
@@ -40,7 +40,7 @@ def system(*, sigma: float = 1.0, names: Names = Names(), history: gpssm.History
         input_mean=np.array([0.0]),
         input_scale=np.array([1.0]),
     )
-    return gpssm.Identified(
+    return gpssm.System(
         model=model,
         scaler=scaler,
         recognition=None,

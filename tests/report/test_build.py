@@ -9,10 +9,10 @@ import pytest
 import gpssm
 from gpssm import report
 from gpssm.data._episodes import part_of
-from gpssm.report import Grade
-from gpssm.report._explained import noise_levels, residuals, training_went_well
-from gpssm.report._residuals import residual_tests
-from gpssm.report._runs import checked, default_n_init, judged_part, run
+from gpssm.reporting import Grade
+from gpssm.reporting._explained import noise_levels, residuals, training_went_well
+from gpssm.reporting._residuals import residual_tests
+from gpssm.reporting._runs import checked, default_n_init, judged_part, run
 from tests.report.conftest import history
 from tests.report.linear_case import records, system
 

@@ -11,8 +11,8 @@ import pytest
 
 import gpssm
 from gpssm import report
-from gpssm.report import _figure
-from gpssm.report._page import _thinned
+from gpssm.reporting import _figure
+from gpssm.reporting._page import _thinned
 from tests.report.conftest import HOSTILE, history
 from tests.report.linear_case import records, system
 
@@ -123,7 +123,7 @@ def test_a_model_with_one_state_shows_its_curve(inputs, tmp_path):
     episodes = gpssm.Episodes.from_arrays(y=[y[:40], y[40:]], u=[u[:40], u[40:]] if inputs else None)
     model = gpssm.GPSSM.from_data(episodes, state_dim=1, num_inducing=6, key=jr.key(0))
     names = (episodes.output_names, episodes.input_names)
-    untrained = gpssm.Identified(model, gpssm.Scaler.from_episodes(episodes), None, *names)
+    untrained = gpssm.System(model, gpssm.Scaler.from_episodes(episodes), None, *names)
     built = report.build(untrained, episodes[1:], n_init=4, horizons=(1, 30), key=jr.key(1))
     assert [score.name for score in built.scores] == ["1 step", "free run"], "no room for 30 steps"
     assert built.verdict.grade("Was it trained") is report.Grade.unknown

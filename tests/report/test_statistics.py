@@ -5,12 +5,12 @@ import pytest
 
 import gpssm
 from gpssm.predict import Rollout
-from gpssm.report._compare import difference_p_value
-from gpssm.report._finding import Grade
-from gpssm.report._residuals import _independence, _whiteness, residual_tests
-from gpssm.report._score import CONFIDENCE, Score, score
-from gpssm.report._trust_bands import bands
-from gpssm.report._worth import independent_worth
+from gpssm.reporting._compare import difference_p_value
+from gpssm.reporting._finding import Grade
+from gpssm.reporting._residuals import _independence, _whiteness, residual_tests
+from gpssm.reporting._score import CONFIDENCE, Score, score
+from gpssm.reporting._trust_bands import bands
+from gpssm.reporting._worth import independent_worth
 
 
 def rollouts(rng, sigma: float, *, steps: int, records: int, samples: int = 99):

@@ -12,10 +12,11 @@ import numpy as np
 import optax
 
 import gpssm
-from gpssm.fit import prepare
-from gpssm.fit._loop import start as begin
-from gpssm.fit._step import compiled_steps
+from gpssm.optimisers._adam import prepare
+from gpssm.optimisers._loop import start as begin
+from gpssm.optimisers._step import compiled_steps
 from tests.scaling.problems import episodes, numbers, start
+from gpssm.models._batch import Batch
 
 OPTIMISER = optax.adam(1e-2)
 
@@ -29,9 +30,9 @@ def all_reduces(program: str) -> dict[str, int]:
     return {"all": sum(counts.values()), "in the loop over steps": sum(counts[body] for body in bodies)}
 
 
-def compare(inference: gpssm.Variational, model: gpssm.GPSSM, batches: object) -> dict[str, object]:
+def compare(inference: gpssm.MeanField, model: gpssm.GPSSM, batches: object) -> dict[str, object]:
     """Two steps of Adam, on eight devices and on one."""
-    data = gpssm.Scaler.from_episodes(episodes()).apply(episodes()).padded()
+    data = Batch.of(gpssm.Scaler.from_episodes(episodes()).apply(episodes()))
     problem, state = begin(prepare(model, inference, np.float64), data, OPTIMISER, None)
     keys, kind = jr.key_data(jr.split(jr.key(5), 2)), jr.key_impl(jr.key(5))
     alone, trace, _ = compiled_steps(problem, OPTIMISER, batches, data, state, keys, kind, None)

@@ -21,14 +21,14 @@ def episodes() -> gpssm.Episodes:
     )
 
 
-def start(inducing: gpssm.Explicit | gpssm.Collapsed, *, network: bool) -> tuple[gpssm.GPSSM, gpssm.Variational]:
+def start(inducing: gpssm.Explicit | gpssm.Collapsed, *, network: bool) -> tuple[gpssm.GPSSM, gpssm.MeanField]:
     model = gpssm.GPSSM.from_data(episodes(), state_dim=1, num_inducing=4, key=jr.key(0))
     recognition = (
         gpssm.BiRNN.from_data(episodes(), state_dim=1, hidden=3, key=jr.key(1))
         if network
-        else gpssm.FreeStates.from_data(episodes(), state_dim=1)
+        else gpssm.PerStepStates.from_data(episodes(), state_dim=1)
     )
-    return model, gpssm.Variational(recognition, inducing, gpssm.Paths(1))
+    return model, gpssm.MeanField(recognition, inducing, gpssm.MonteCarlo(1))
 
 
 def numbers(tree: object) -> np.ndarray:

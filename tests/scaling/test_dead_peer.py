@@ -14,7 +14,7 @@ from gpssm.files._checkpoints import KIND
 from gpssm.files._container import read
 from tests.scaling.test_devices import ROOT, free_port
 
-LOST, SOON = 7, 15.0
+EXIT_PEER_LOST, SOON = 7, 15.0
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def lose(records: list[str], tmp_path: Path, *, victim: int, by: signal.Signals)
 
 def test_a_dead_process_ends_the_others_and_leaves_a_good_checkpoint(records, tmp_path):
     code, seconds, said = lose(records, tmp_path, victim=1, by=signal.SIGKILL)
-    assert code == LOST, said
+    assert code == EXIT_PEER_LOST, said
     assert seconds < SOON
     assert "another process of this fit was lost" in said
     checkpoints = sorted((tmp_path / "m.gpssm.checkpoints").glob("1-fit-*.ckpt"))
@@ -77,7 +77,7 @@ def test_a_dead_process_ends_the_others_and_leaves_a_good_checkpoint(records, tm
 @pytest.mark.slow
 def test_without_the_first_process_the_others_end(records, tmp_path):
     code, seconds, said = lose(records, tmp_path, victim=0, by=signal.SIGKILL)
-    assert (code, seconds < SOON) == (LOST, True), said
+    assert (code, seconds < SOON) == (EXIT_PEER_LOST, True), said
     assert "another process" in said
 
 
@@ -95,7 +95,7 @@ def test_a_process_that_hangs_is_given_up(records, tmp_path):
         worker = int(Path(f"/proc/{running[1].pid}/task/{running[1].pid}/children").read_text().split()[0])
         os.kill(worker, signal.SIGSTOP)
         began = time.monotonic()
-        assert running[0].wait(timeout=60) == LOST
+        assert running[0].wait(timeout=60) == EXIT_PEER_LOST
         assert time.monotonic() - began < SOON
     finally:
         for process in running:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.pools import AbstractPool, DaskPool, InTurn, Lost, ProcessPool
-from gpssm.selection import AutoregressiveLinearCandidate, Blocks, ConstantCandidate, LinearKalmanCandidate
+from gpssm.pools import AbstractPool, DaskPool, Serial, Lost, ProcessPool
+from gpssm.evaluate import AutoregressiveLinearCandidate, Blocks, ConstantCandidate, LinearKalmanCandidate
 from tests.scaling.candidates import Raises, square, square_or_die, threads
 
 
@@ -46,7 +46,7 @@ def swept(pool: AbstractPool) -> gpssm.Sweep:
 
 def check(sweep: gpssm.Sweep):
     """As it is in this process, in the same order, and failures are rows."""
-    here = swept(InTurn())
+    here = swept(Serial())
     assert [(r.candidate, r.seed, r.lost) for r in sweep.rows] == [(r.candidate, r.seed, r.lost) for r in here.rows]
     for row, other in zip(sweep.rows, here.rows, strict=True):
         assert row.log_density == pytest.approx(other.log_density, rel=1e-9)
@@ -54,7 +54,7 @@ def check(sweep: gpssm.Sweep):
 
 
 def test_a_sweep_is_one_table_with_a_row_for_each_run():
-    sweep = swept(InTurn())
+    sweep = swept(Serial())
     runs = [(row.candidate, row.seed) for row in sweep.rows]
     assert runs == [("constant", 0), ("unlucky", 0), ("unlucky", 1), ("arx", 0), ("mistaken", 0), ("mistaken", 1)]
     assert sweep.rows[1].lost == "ArithmeticError: it exploded"
@@ -82,7 +82,7 @@ def test_selection_does_not_depend_on_the_pool(dask_pool):
     candidates = {"constant": ConstantCandidate(), "linear": LinearKalmanCandidate(order=1, iterations=3)}
     tables = [
         gpssm.select(candidates, records(1), n_init=4, folds=Blocks(2), pool=pool, key=jr.key(0)).table()
-        for pool in (InTurn(), dask_pool)
+        for pool in (Serial(), dask_pool)
     ]
     assert tables[0] == tables[1]
 

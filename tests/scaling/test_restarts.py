@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.fit import train_many
+from gpssm.optimisers._restarts import train_many
 from tests.fit.small_task import free_states, padded, sparse_model
 
 EPISODES = gpssm.Episodes.from_arrays(
@@ -17,11 +17,11 @@ EPISODES = gpssm.Episodes.from_arrays(
 )
 
 
-def start(seed: int) -> tuple[gpssm.GPSSM, gpssm.Variational]:
+def start(seed: int) -> tuple[gpssm.GPSSM, gpssm.MeanField]:
     model_key, network_key = jr.split(jr.key(seed))
     model = gpssm.GPSSM.from_data(EPISODES, state_dim=1, num_inducing=4, key=model_key)
     network = gpssm.BiRNN.from_data(EPISODES, state_dim=1, hidden=3, key=network_key)
-    return model, gpssm.Variational(network, gpssm.Collapsed(), gpssm.Paths(1))
+    return model, gpssm.MeanField(network, gpssm.Collapsed(), gpssm.MonteCarlo(1))
 
 
 def numbers(*trees: object) -> np.ndarray:
@@ -47,8 +47,8 @@ def test_starts_together_end_as_each_alone():
 def test_one_that_becomes_nan_does_not_hold_up_the_others():
     data = padded((12, 9), seed=0)
     trees = [
-        (sparse_model(), gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.Paths(1))),
-        (sparse_model(), gpssm.Variational(free_states(data), gpssm.Explicit(), gpssm.Paths(1))),
+        (sparse_model(), gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.MonteCarlo(1))),
+        (sparse_model(), gpssm.MeanField(free_states(data), gpssm.Explicit(), gpssm.MonteCarlo(1))),
     ]
     trees[1] = (
         eqx.tree_at(lambda m: m.transition.inducing, trees[1][0], replace_fn=lambda z: z * jnp.nan),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.selection import Blocks, EpisodeFolds, LongRuns
-from gpssm.selection._folds import default_folds
+from gpssm.evaluate import Blocks, EpisodeFolds, LongRuns
+from gpssm.evaluate._folds import default_folds
 
 
 def counted(steps: int, start: int = 0) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.selection import (
+from gpssm.evaluate import (
     AutoregressiveGPCandidate,
     AutoregressiveLinearCandidate,
     Blocks,

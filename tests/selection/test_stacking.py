@@ -7,7 +7,7 @@ import pytest
 import gpssm
 from gpssm import metrics
 from gpssm.baselines import Constant
-from gpssm.selection import (
+from gpssm.evaluate import (
     AutoregressiveLinearCandidate,
     ConstantCandidate,
     EnsembleCandidate,
@@ -17,9 +17,9 @@ from gpssm.selection import (
     Selection,
     select,
 )
-from gpssm.selection._one_run import Task, numbers_of
-from gpssm.selection._one_run import score as score_of
-from gpssm.selection._stacking import FACTORS, stacking_weights
+from gpssm.evaluate._one_run import Task, numbers_of
+from gpssm.evaluate._one_run import score as score_of
+from gpssm.evaluate._stacking import FACTORS, stacking_weights
 
 ONCE = np.ones((1, 1))
 
@@ -121,7 +121,7 @@ def test_steps_that_no_candidate_allows_are_refused():
 def test_records_that_share_a_name_are_different_folds():
     rng = np.random.default_rng(5)
     episodes = gpssm.Episodes([gpssm.Episode(y=rng.standard_normal(60)) for _ in range(2)])
-    found = select({"a": ConstantCandidate()}, episodes, n_init=4, folds=gpssm.selection.LongRuns(4), key=jr.key(0))
+    found = select({"a": ConstantCandidate()}, episodes, n_init=4, folds=gpssm.evaluate.LongRuns(4), key=jr.key(0))
     assert len({score.fold for score in found.scores}) == 4
 
 
@@ -149,7 +149,7 @@ def test_scores_are_those_of_the_metrics():
     y = 3.0 + rng.standard_normal((40, 2)) * np.array([1.0, 3.0])
     mask = rng.uniform(size=y.shape) < 0.8
     train, test = gpssm.Episodes([gpssm.Episode(y=y)]), gpssm.Episode(y=y + 1.0, mask=mask)
-    fold = gpssm.selection.Fold("f", train, (test,))
+    fold = gpssm.evaluate.Fold("f", train, (test,))
     scaler = gpssm.Scaler.from_episodes(train)
     task = Task("a", ConstantCandidate(), fold, 0, scaler, 4, 50, *numbers_of(jr.key(0)))
     found, constant = score_of(task), ConstantCandidate()(train, key=jr.key(0))

@@ -18,13 +18,13 @@ from tests.reference.stored_systems import history
 HERE = Path(__file__).parent
 
 
-def golden() -> gpssm.Identified:
+def golden() -> gpssm.System:
     """Two states with different kernels, between them most of what a file can hold."""
     episodes = records()
     first = (gk.RBF(lengthscale=0.9) + gk.Linear(variance=0.2)) * gk.Matern52(active_dims=[0, 2])
     second = Manifold(gk.Matern32(), inputs=3, widths=(3, 2), key=jr.key(1)) + ArcCosine0(variance=0.5)
     model = gpssm.GPSSM.from_data(episodes, state_dim=2, kernel=[first, second], num_inducing=6, key=jr.key(2))
-    return gpssm.Identified(
+    return gpssm.System(
         model=model,
         scaler=gpssm.Scaler.from_episodes(episodes),
         recognition=gpssm.BiRNN.from_data(episodes, state_dim=2, hidden=3, cell=gpssm.TanhRNN, key=jr.key(3)),
@@ -35,7 +35,7 @@ def golden() -> gpssm.Identified:
     )
 
 
-def predictions(system: gpssm.Identified) -> dict[str, list]:
+def predictions(system: gpssm.System) -> dict[str, list]:
     """Predictions without random numbers, which differ between versions of JAX."""
     episode = record(25, seed=77)
     rollout = system.simulate_from(

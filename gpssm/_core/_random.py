@@ -1,0 +1,23 @@
+"""Random keys as users give them: a key, a whole number, or nothing."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+AnyKey = PRNGKeyArray | int | None
+
+
+def as_key(key: AnyKey = None, seed: int | None = None) -> PRNGKeyArray:
+    """The key itself, that of a seed, or that of seed 0: the same call gives the same numbers."""
+    if key is not None and seed is not None:
+        raise ValueError("give either key= or seed=, not both")
+    given = seed if key is None else key
+    if given is None:
+        return jr.key(0)
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        if isinstance(given, jax.Array) and (jnp.issubdtype(given.dtype, jax.dtypes.prng_key) or given.ndim == 1):
+            return given
+        raise TypeError(f"{given!r} is neither a random key nor a whole number: write seed=0, or key=jax.random.key(0)")
+    return jr.key(int(given))

@@ -1,0 +1,154 @@
+"""Which part of the training data is held out: several blocks, because a single one misleads."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import numpy as np
+
+from gpssm.data import DataError, Episode, Episodes
+
+
+@final
+@dataclass(frozen=True)
+class Fold:
+    """Records to fit, and records to predict."""
+
+    name: str
+    train: Episodes
+    test: tuple[Episode, ...]
+
+
+class AbstractFolds(ABC):
+    """A way to hold data out."""
+
+    @abstractmethod
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """The folds. Of each record to predict, the first `n_init` samples will be read and not scored."""
+
+
+@final
+@dataclass(frozen=True)
+class Blocks(AbstractFolds):
+    """Cut each record into blocks of consecutive steps and hold out one at a time.
+
+    What comes before and after a held-out block are two episodes of their own: they are never joined across the gap.
+    Pieces of no more than `shortest` steps are dropped. Several records share the blocks among them.
+    """
+
+    count: int = 4
+    shortest: int = 10
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each block of each record."""
+        folds = []
+        for block in _blocks(episodes, self.count, n_init):
+            record = episodes[block.record]
+            around = [
+                record[start:stop]
+                for start, stop in ((0, block.start), (block.stop, len(record)))
+                if stop - start > self.shortest
+            ]
+            others = [other for j, other in enumerate(episodes) if j != block.record]
+            if not around and not others:
+                raise DataError(f"'{record.name}' is too short for {self.count} blocks: nothing is left to fit")
+            folds.append(Fold(block.name, Episodes([*others, *around]), (record[block.start : block.stop],)))
+        return tuple(folds)
+
+
+@final
+@dataclass(frozen=True)
+class LongRuns(AbstractFolds):
+    """The folds of `Blocks`, but every free run begins at the start of its record and is scored in the block only.
+
+    A model that drifts away after hundreds of steps looks well over a short block. Where free runs as long as the
+    record are what counts, this sees it. The inputs of the whole record are used; of its outputs, those of the block
+    are the only ones that are scored, and those before it are hidden from the run.
+    """
+
+    count: int = 4
+    shortest: int = 10
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each block of each record. The first block is scored from step `n_init` on."""
+        folds = []
+        whole = Blocks(self.count, self.shortest).split(episodes, n_init=n_init)
+        for fold, block in zip(whole, _blocks(episodes, self.count, n_init), strict=True):
+            record, start, stop = episodes[block.record], block.start, block.stop
+            shown = record.observed[:stop].copy()
+            shown[n_init : max(start, n_init)] = False
+            shorter = record[:stop]
+            run = shorter._replace(y=np.where(shown, shorter.y, 0.0), observed=shown, name=fold.name)
+            folds.append(Fold(fold.name, fold.train, (run,)))
+        return tuple(folds)
+
+
+class _Block(NamedTuple):
+    name: str
+    record: int
+    start: int
+    stop: int
+
+
+def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
+    """The blocks that records are cut into. Names are unique, also where records share one."""
+    each = -(-count // len(episodes))
+    names = [record.name for record in episodes]
+    for i, record in enumerate(episodes):
+        label = record.name if names.count(record.name) == 1 else f"{record.name} {i + 1}"
+        edges = np.linspace(0, len(record), each + 1).round().astype(int).tolist()
+        for start, stop in pairwise(edges):
+            if stop - start <= n_init + 1:
+                raise DataError(
+                    f"'{record.name}': a block of {stop - start} steps leaves nothing to score after n_init={n_init}; "
+                    "use fewer blocks or a smaller n_init"
+                )
+            yield _Block(f"{label}[{start}:{stop}]", i, start, stop)
+
+
+@final
+@dataclass(frozen=True)
+class EpisodeFolds(AbstractFolds):
+    """Hold out whole episodes: every `count`-th, then the next of each, and so on."""
+
+    count: int = 4
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each share of the episodes."""
+        count = min(self.count, len(episodes))
+        if count < 2:
+            raise DataError("a single episode cannot be held out whole: use Blocks")
+        items = list(episodes)
+        long = [i for i, item in enumerate(items) if len(item) > n_init + 1]
+        folds = []
+        for k in range(count):
+            test = tuple(items[i] for i in long[k::count])
+            if test:
+                held = set(long[k::count])
+                train = Episodes([item for i, item in enumerate(items) if i not in held])
+                folds.append(Fold(f"episodes {k}::{count}", train, test))
+        if len(folds) < 2:
+            raise DataError(f"fewer than two episodes are longer than n_init={n_init}: nothing to compare on")
+        return tuple(folds)
+
+
+@final
+@dataclass(frozen=True)
+class Against(AbstractFolds):
+    """Fit all of the training records, and judge on others."""
+
+    test: Episodes
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """A single fold."""
+        short = [record.name for record in self.test if len(record) <= n_init]
+        if short:
+            raise DataError(f"'{short[0]}' has no more than n_init={n_init} samples: nothing is left to score")
+        return (Fold("test", episodes, tuple(self.test)),)
+
+
+def default_folds(episodes: Episodes) -> AbstractFolds:
+    """Whole episodes where there are at least four, blocks of the records otherwise."""
+    return EpisodeFolds() if len(episodes) >= EpisodeFolds.count else Blocks()

@@ -1,0 +1,91 @@
+"""Choose among methods by how well their models run free on data that they have not seen."""
+
+from collections.abc import Iterable, Mapping
+
+import jax.random as jr
+import numpy as np
+
+from gpssm._core._random import AnyKey, as_key
+from gpssm.data import Episodes, Scaler
+from gpssm.data._holdout import context_length
+from gpssm.evaluate._folds import AbstractFolds, default_folds
+from gpssm.evaluate._selection import Selection, Trial
+from gpssm.evaluate._trial import FAILURES, MISTAKES, Task, attempt, numbers_of
+from gpssm.fitting import AbstractMethod, Progress, Silent
+from gpssm.fitting._interrupt import Interruption
+from gpssm.pools import AbstractPool, Lost, Serial
+
+
+def select(
+    methods: Mapping[str, AbstractMethod] | Iterable[AbstractMethod],
+    episodes: Episodes,
+    *,
+    n_init: int | None = None,
+    folds: AbstractFolds | None = None,
+    seeds: int = 2,
+    num_samples: int = 100,
+    progress: Progress | None = None,
+    pool: AbstractPool = Serial(),
+    forgive_mistakes: bool = False,
+    key: AnyKey = None,
+    seed: int | None = None,
+) -> Selection:
+    """Fit every method without each of several held-out parts and score its free run over that part.
+
+    List the methods from simple to complex: the winner is the first that is no worse than the best by more than one
+    standard error. Give training data only; test data must not be seen here. By default, a few long records are cut
+    into four blocks, and many episodes into four groups; `folds=Against(test)` judges on records of your own instead.
+    Of each held-out record the first `n_init` samples are read and not scored (by default a fifth of the shortest, at
+    most 20). Methods that fail, or whose predictions are not finite, stay in the table with the reason; those that do
+    not depend on a key are fitted once for all seeds. All methods see the same folds and keys, and the same key gives
+    the same scores, whatever `pool` the fits run in. Ctrl-C ends it with the trials that were made.
+    """
+    named = dict(methods) if isinstance(methods, Mapping) else _named(tuple(methods))
+    if not named:
+        raise ValueError("no methods to select from")
+    if seeds < 1:
+        raise ValueError(f"seeds={seeds}: need at least one")
+    key = as_key(key, seed)
+    rule = default_folds(episodes) if folds is None else folds
+    n_init = _context(rule, episodes) if n_init is None else n_init
+    parts = rule.split(episodes, n_init=n_init)
+    scaler = Scaler.from_episodes(episodes)
+    forgive = (*FAILURES, *MISTAKES) if forgive_mistakes else FAILURES
+    tasks = []
+    for name, method in named.items():
+        for number in range(1 if method.deterministic else seeds):
+            for i, fold in enumerate(parts):
+                numbers = numbers_of(jr.fold_in(jr.fold_in(key, number), i))
+                tasks.append(Task(name, method, fold, number, scaler, n_init, num_samples, *numbers, forgive=forgive))
+    progress = Silent() if progress is None else progress
+    with Interruption(progress.say) as interruption:
+        trials = _run_all(tasks, pool, progress, interruption)
+    return Selection(named, trials, interrupted=len(trials) < len(tasks))
+
+
+def _named(methods: tuple[AbstractMethod, ...]) -> dict[str, AbstractMethod]:
+    """Methods by what they print as."""
+    return {str(method): method for method in methods}
+
+
+def _context(folds: AbstractFolds, episodes: Episodes) -> int:
+    """The one rule for how much of a record is read, applied to the records that are held out."""
+    return context_length(len(record) for fold in folds.split(episodes, n_init=1) for record in fold.test)
+
+
+def _run_all(
+    tasks: list[Task], pool: AbstractPool, progress: Progress, interruption: Interruption
+) -> tuple[Trial, ...]:
+    """The trials in the order of the tasks, wherever and in whatever order they were made."""
+    trials: dict[int, Trial] = {}
+    for i, made in pool.run(attempt, tasks):
+        if made is None:
+            break
+        task = tasks[i]
+        if isinstance(made, Lost):
+            made = Trial(task.name, task.fold.name, task.seed, -np.inf, np.inf, made.reason)
+        trials[i] = made
+        progress.say(f"{len(trials)} of {len(tasks)}: {made.line()}")
+        if interruption.requested:
+            break
+    return tuple(trials[i] for i in sorted(trials))

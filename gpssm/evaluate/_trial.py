@@ -1,0 +1,128 @@
+"""One fit of one candidate, and how well it runs free over what was held out."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import final
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray, UInt32
+
+from gpssm._core._precision import double_precision
+from gpssm._core._result import FitError, Result
+from gpssm.data import Scaler
+from gpssm.evaluate._folds import Fold
+from gpssm.evaluate._held_out import HeldOut
+from gpssm.evaluate._score import Score, score
+from gpssm.evaluate._selection import Trial
+from gpssm.fitting import AbstractMethod, Prepared, Run
+from gpssm.fitting._interrupt import Interrupted, Interruption
+from gpssm.predict import AbstractPredictor, Rollout
+
+FAILURES = (ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError)
+"""What a fit that goes wrong may raise."""
+MISTAKES = (TypeError, AttributeError, LookupError, AssertionError, MemoryError, OSError)
+"""What a mistake in a method's code raises. In a table that takes hours, one mistake should not be the end of the
+others."""
+
+
+@final
+@dataclass(frozen=True)
+class Task:
+    """Everything that one trial needs, in a form that can be sent to another process."""
+
+    name: str
+    method: AbstractMethod
+    fold: Fold
+    seed: int
+    scaler: Scaler
+    n_init: int
+    num_samples: int
+    key_numbers: UInt32[np.ndarray, " K"]
+    key_kind: str
+    forgive: tuple[type[Exception], ...] = FAILURES
+
+    @property
+    def key(self) -> PRNGKeyArray:
+        """The key, which cannot be sent as it is."""
+        return jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind)
+
+
+def numbers_of(key: PRNGKeyArray) -> tuple[UInt32[np.ndarray, " K"], str]:
+    """A key as numbers, and its kind."""
+    return np.asarray(jr.key_data(key)), str(jr.key_impl(key))
+
+
+def attempt(task: Task) -> Trial | None:
+    """Fit and judge. A failure that is forgiven is a trial as well; None if the user wants it to end."""
+    fit_key, run_key = jr.split(task.key)
+    began = time.monotonic()
+
+    def failed(why: str) -> Trial:
+        seconds = time.monotonic() - began
+        return Trial(task.name, task.fold.name, task.seed, -np.inf, np.inf, why, seconds)
+
+    try:
+        # Overflow in a model that explodes is an outcome here, not an accident.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            system = _learnt(task, fit_key)
+            if system is None:
+                return None
+            runs = _free_runs(system, task, run_key)
+            found = _held_out(runs, task)
+            rng = np.random.default_rng(0)
+            judged: Score = score(runs, task.fold.test, horizon=None, rng=rng)
+            log_density, error = found.log_density, found.error
+    except task.forgive as failure:
+        return failed(f"{type(failure).__name__}: {failure}".splitlines()[0])
+    if not (np.isfinite(log_density) and np.isfinite(error)):
+        return failed("the free run diverged")
+    seconds = time.monotonic() - began
+    return Trial(
+        task.name, task.fold.name, task.seed, log_density, error, None, seconds, held_out=found, score=judged
+    )
+
+
+@double_precision
+def _learnt(task: Task, key: PRNGKeyArray) -> AbstractPredictor | None:
+    with Interruption(lambda message: None) as interruption:
+        try:
+            made = task.method.fit(Prepared.of(task.fold.train), Run(interruption=interruption), key=key)
+        except Interrupted:
+            return None
+    if made.result is Result.interrupted:
+        return None
+    if made.result is Result.diverged:
+        raise FitError(made.result.value)
+    return made.system
+
+
+def _free_runs(system: AbstractPredictor, task: Task, key: PRNGKeyArray) -> list[Rollout]:
+    n_init = max(task.n_init, system.least_context)
+    if n_init > task.n_init:
+        raise ValueError(f"it needs {n_init} samples to start, and n_init is {task.n_init}")
+    return [
+        system.simulate(record, n_init=n_init, num_samples=task.num_samples, key=jr.fold_in(key, i))
+        for i, record in enumerate(task.fold.test)
+    ]
+
+
+def _held_out(runs: list[Rollout], task: Task) -> HeldOut:
+    """All held-out records together, by the median and the central spread of sampled trajectories.
+
+    A model of which one trajectory in twenty leaves the range of the data is not as bad as the mean of all would say.
+    """
+    missed, spreads, known = [], [], []
+    for rollout, record in zip(runs, task.fold.test, strict=True):
+        scale = task.scaler.undo_std(np.ones(record.num_outputs))
+        observed = record.observed[task.n_init :]
+        some = observed.any(axis=1)
+        missed.append(np.where(observed, record.y[task.n_init :] - rollout.median, 0.0)[some] / scale)
+        spreads.append((rollout.central_std / scale)[some])
+        known.append(observed[some])
+    spread = np.concatenate(spreads)
+    spread = np.where(np.isfinite(spread), np.maximum(spread, 1e-12), np.inf)
+    return HeldOut(np.concatenate(missed), spread, np.concatenate(known))

@@ -1,0 +1,79 @@
+"""What a filter answers: the state given the outputs so far, under a learnt model, by cuthbert's algorithms.
+
+cuthbert starts at a state that has not been measured and makes a transition before each measurement, while here y[0]
+measures x[0]. The first transition is therefore the identity without noise. A missing output is NaN for cuthbert;
+only this package knows that.
+"""
+
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import cuthbert
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from gpssm.models import GPSSM
+from gpssm.models.transition import AbstractDynamics
+
+
+class FilterInput(NamedTuple):
+    """What a filter step sees: the control that led here, the measurement (NaN where missing), and whether it is the
+    first."""
+
+    u: Float[Array, "*B P"]
+    y: Float[Array, "*B O"]
+    first: Bool[Array, "*B"]
+
+
+class AbstractFilter(eqx.Module):
+    """A filter for a given model."""
+
+    @abstractmethod
+    def build(self, model: GPSSM) -> cuthbert.Filter:
+        """The filter as cuthbert runs it."""
+
+    @abstractmethod
+    def moments(self, state: Any) -> tuple[Float[Array, " D"], Float[Array, "D D"]]:
+        """Mean and Cholesky factor of a filter state."""
+
+
+def filter_inputs(y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]) -> FilterInput:
+    """Shift the controls to the step they lead to, and mark what is missing."""
+    led_here = jnp.concatenate([jnp.zeros_like(u[:1]), u[:-1]])
+    return FilterInput(led_here, jnp.where(observed, y, jnp.nan), jnp.arange(y.shape[0]) == 0)
+
+
+def next_moments(dynamics: AbstractDynamics, x: Array, inputs: FilterInput) -> tuple[Array, Array]:
+    """Mean and diagonal factor of the state that follows; of the first one, of itself without noise."""
+    mean, variance = dynamics.moments(x, inputs.u)
+    spread = jnp.sqrt(variance + dynamics.noise_variance())
+    mean = jnp.where(inputs.first, x, mean)
+    return mean, jnp.where(inputs.first, 0.0, spread)[:, None] * jnp.eye(x.shape[0], dtype=x.dtype)
+
+
+def cuthbert_promotion() -> AbstractContextManager:
+    """cuthbert broadcasts arrays of different rank where there is one output; a caller may have forbidden that for
+    his own code."""
+    return jax.numpy_rank_promotion("allow")
+
+
+def run_filter(
+    filter_: AbstractFilter,
+    model: GPSSM,
+    y: Float[Array, "T O"],
+    u: Float[Array, "T P"],
+    observed: Bool[Array, "T O"],
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
+    """Means, factors and the log-evidence of a whole record."""
+    built = filter_.build(model)
+    start_key, run_key = jr.split(key)
+    with cuthbert_promotion():
+        states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare(key=start_key), key=run_key)
+    means, chols = jax.vmap(filter_.moments)(jax.tree.map(lambda leaf: leaf[1:], states))
+    return means, chols, states.log_normalizing_constant[-1]

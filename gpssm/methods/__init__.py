@@ -1,0 +1,39 @@
+"""Methods: ways to learn a system, as objects. `gpssm.fit` takes them."""
+
+from gpssm.fitting import AbstractMethod, Then
+from gpssm.methods._auto import Auto
+from gpssm.methods._combine import BestOf, Mixture, Restarts, Stacked
+from gpssm.methods._constant import Constant, PreviousEpisode
+from gpssm.methods._fit import fit
+from gpssm.methods._gp_correction import GPCorrection
+from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceMean
+from gpssm.methods._q_x import AbstractStates, Network, PerStep
+from gpssm.methods._variational import Variational
+from gpssm.methods.autoregressive import ARX, GPNARX
+from gpssm.methods.linear import Linear
+from gpssm.methods.output_error import OutputError
+
+__all__ = [
+    "ARX",
+    "GPNARX",
+    "AbstractMeanFromData",
+    "AbstractMethod",
+    "AbstractStates",
+    "Auto",
+    "BestOf",
+    "Constant",
+    "GPCorrection",
+    "Linear",
+    "Mixture",
+    "ModelSpec",
+    "Network",
+    "OutputError",
+    "PerStep",
+    "PreviousEpisode",
+    "Restarts",
+    "Stacked",
+    "SubspaceMean",
+    "Then",
+    "Variational",
+    "fit",
+]

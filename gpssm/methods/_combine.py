@@ -1,0 +1,187 @@
+"""Methods made of methods: the best of several, one from several seeds, and mixtures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from gpssm._core._history import History
+from gpssm._core._result import FitError, Result
+from gpssm.evaluate import AbstractFolds, judge, select
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.predict import MixturePredictor
+
+Named = Mapping[str, AbstractMethod]
+
+
+class BestOf(AbstractMethod):
+    """Fit several methods and keep the best.
+
+    The best has the highest log-density in free runs over the validation episodes, where there are any; else the
+    highest bound, where all have one; else `gpssm.select` chooses before anything is fitted to all data. All get the
+    same key.
+    """
+
+    methods: tuple[AbstractMethod, ...]
+
+    def __init__(self, *methods: AbstractMethod):
+        if not methods:
+            raise ValueError("no methods to choose from: write BestOf(first, second)")
+        self.methods = methods
+
+    @property
+    def deterministic(self) -> bool:
+        return all(method.deterministic for method in self.methods)
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Fit all, or choose and fit one."""
+        fits: list[Fit] = []
+        for i, method in enumerate(self.methods):
+            fits.append(method.fit(data, run.within(str(i + 1)), key=key))
+            if fits[-1].result is Result.interrupted:
+                break
+        return best_of(fits, data, run, self, key)
+
+
+class Restarts(AbstractMethod):
+    """Fit one method from several seeds and keep the best, because training ends in a poor optimum now and then.
+
+    The best is found as in `BestOf`.
+    """
+
+    method: AbstractMethod
+    count: int = 3
+
+    def __check_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count={self.count}: need at least one start")
+
+    @property
+    def deterministic(self) -> bool:
+        return self.method.deterministic
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Fit from each seed; the first is that of the key itself."""
+        fits: list[Fit] = []
+        for i in range(1 if self.method.deterministic else self.count):
+            seed = key if i == 0 else jr.fold_in(key, i)
+            fits.append(self.method.fit(data, run.within(str(i + 1)), key=seed))
+            if fits[-1].result is Result.interrupted:
+                break
+        return best_of(fits, data, run, self, key)
+
+
+class Mixture(AbstractMethod):
+    """Several methods, fitted each with a key of its own, as one mixture."""
+
+    members: Named | Sequence[AbstractMethod]
+    weights: Sequence[float] | None = None
+    """Shares of the members; equal if not given."""
+    width: float = 1.0
+    """Factor for the spread of each member's trajectories around their median."""
+
+    def __check_init__(self) -> None:
+        if not len(self.members):
+            raise ValueError("a mixture needs at least one member")
+        if self.weights is not None and len(self.weights) != len(self.members):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.members)} members: give one for each")
+
+    @property
+    def deterministic(self) -> bool:
+        return all(method.deterministic for method in self._methods())
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Fit all members. After Ctrl-C the mixture is that of the finished ones."""
+        methods, fits = self._methods(), []
+        keys = jr.split(key, len(methods))
+        for i, (method, member_key) in enumerate(zip(methods, keys, strict=True)):
+            fits.append(method.fit(data, run.within(str(i + 1)), key=member_key))
+            if fits[-1].result is Result.interrupted:
+                break
+        stopped = fits[-1].result is Result.interrupted
+        kept = fits[:-1] if stopped and len(fits) > 1 else fits
+        bad = [fit for fit in kept if fit.result is Result.diverged]
+        weights = None if self.weights is None else tuple(float(w) for w in self.weights[: len(kept)])
+        if weights is not None and sum(weights) <= 0.0:
+            weights = None
+        system = MixturePredictor(tuple(fit.system for fit in kept), weights, self.width)
+        history = History(float(data.episodes.num_steps), seconds=sum(fit.history.seconds for fit in fits))
+        history.events += [f"{fit.method}: {event}" for fit in fits for event in fit.history.events]
+        result = Result.interrupted if stopped else Result.diverged if bad else Result.finished
+        return Fit.of(system, self, result, history, parts=tuple(fits))
+
+    def _methods(self) -> tuple[AbstractMethod, ...]:
+        return tuple(self.members.values()) if isinstance(self.members, Mapping) else tuple(self.members)
+
+
+class Stacked(AbstractMethod):
+    """A mixture whose shares and width make what was held out most likely (`Selection.stacked`), fitted to all data."""
+
+    members: Named
+    folds: AbstractFolds | None = None
+    seeds: int = 1
+    smallest: float = 0.02
+    """Members with a smaller share are left out: each would cost a fit and change next to nothing."""
+
+    def __check_init__(self) -> None:
+        if not self.members:
+            raise ValueError("a mixture needs at least one member")
+
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Judge all members on parts of the data, then fit those that have a share."""
+        select_key, stack_key, fit_key = jr.split(key, 3)
+        found = select(
+            self.members, data.episodes, folds=self.folds, seeds=self.seeds, progress=run.progress, key=select_key
+        )
+        if found.interrupted:
+            first = next(iter(self.members.values()))
+            kept = first.fit(data, run.within("1"), key=fit_key)
+            return kept.ended(Result.interrupted).by(self)
+        shares = found.stacked(key=stack_key)
+        chosen = shares.above(self.smallest)
+        if not chosen:
+            raise FitError("no member of the mixture has a share worth a fit")
+        told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in chosen.items())
+        run.say(f"{found.table()}\nmixture: {told}; width of bands {shares.width:.2f}")
+        members = {name: self.members[name] for name in chosen}
+        made = Mixture(members, tuple(chosen.values()), shares.width).fit(data, run.within("mixture"), key=fit_key)
+        return made.with_event(f"mixture: {told}; width of bands {shares.width:.3g}").by(self)
+
+
+def best_of(fits: list[Fit], data: Prepared, run: Run, method: AbstractMethod, key: PRNGKeyArray) -> Fit:
+    """The best of some fits to the same data, with all of them in its parts."""
+    finished = [fit for fit in fits if fit.result.good]
+    stopped = fits[-1].result is Result.interrupted
+    if not finished:
+        best = fits[0]
+    elif len(finished) == 1:
+        best = finished[0]
+    else:
+        values, by = _compared(finished, data, key)
+        best = finished[int(np.argmax(values))]
+        told = ", ".join(f"{fit.method}: {value:.4f}" for fit, value in zip(finished, values, strict=True))
+        event = f"best of {len(finished)} by {by}: {told}"
+        run.say(event)
+        best = best.with_event(event)
+    best = best.ended(Result.interrupted) if stopped else best
+    return replace(best.by(method), parts=tuple(fits))
+
+
+def _compared(fits: list[Fit], data: Prepared, key: PRNGKeyArray) -> tuple[list[float], str]:
+    """A number for each fit, higher being better, and what it is."""
+    if data.validation is not None:
+        densities = [judge(fit.system, data.validation, key=key).free_run.log_density for fit in fits]
+        values = [value if np.isfinite(value) else -np.inf for value in densities]
+        return values, "log density of free runs over the validation episodes"
+    bounds = [fit.bound for fit in fits]
+    if np.isfinite(bounds).all():
+        return bounds, "bound a step"
+    found = select({str(i): fit.method for i, fit in enumerate(fits)}, data.episodes, seeds=1, key=key)
+    values = [row.value for row in found.rows()]
+    return values, "free runs over parts of the training data that were held out"

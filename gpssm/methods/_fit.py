@@ -1,0 +1,112 @@
+"""`gpssm.fit`: the one verb that learns."""
+
+import logging
+from typing import Any
+
+import jax
+from gpjax.kernels import AbstractKernel
+
+from gpssm._core._devices import Devices
+from gpssm._core._errors import FileError
+from gpssm._core._random import AnyKey
+from gpssm.data import DataError, Episode, Episodes, Scaler
+from gpssm.files import check_savable
+from gpssm.fitting import AbstractMethod, Fit, Progress, learn
+from gpssm.fitting._store import Keeper
+from gpssm.inference import AbstractRecognition
+from gpssm.methods._auto import Auto
+from gpssm.models import GPSSM, AbstractEmission, AbstractMean
+from gpssm.readers import read
+
+log = logging.getLogger("gpssm")
+
+SAVED_PARTS = (AbstractKernel, AbstractEmission, AbstractMean, AbstractRecognition, GPSSM)
+"""Parts of a method that become parts of its model."""
+
+
+def fit(
+    data: Any,
+    method: AbstractMethod = Auto(),
+    *,
+    outputs: Any = None,
+    inputs: Any = (),
+    episode: str | None = None,
+    time: str | None = None,
+    dt: float | int | None = None,
+    validation: Any = None,
+    scaler: Scaler | None = None,
+    start: Fit | None = None,
+    progress: Progress | None = None,
+    checkpoints: Keeper | None = None,
+    devices: Devices | None = None,
+    throw: bool = False,
+    key: AnyKey = None,
+    seed: int | None = None,
+) -> Fit:
+    """Learn a system from records.
+
+    - `data`: `Episodes`, or anything that `gpssm.read` takes (files, a data frame, ...) with its `outputs`, `inputs`,
+      `episode`, `time` and `dt`.
+    - `method`: how to learn; `Auto()` chooses sensible everything. Others are `Variational`, `OutputError`, `Linear`,
+      `ARX`, `GPNARX`, `Constant`, and methods made of methods: `first.then(second)`, `BestOf`, `Restarts`, `Mixture`.
+    - `validation`: records that are watched and judged by, never trained on. Read as `data` are.
+    - `scaler`: by default that of the training data (or of `start`).
+    - `start`: an earlier fit to go on from.
+    - `progress`: by default a line on the console; `Silent()` shows nothing.
+    - `checkpoints`: with `Checkpoints(folder)` a fit that was broken off, in whatever way, goes on when the same call
+      is made again, and ends with the same bits.
+    - `devices`: share the episodes among them, also over several processes (see `gpssm.distributed`).
+    - `throw`: raise a `FitError` for a fit that diverged or was interrupted, instead of returning the best so far.
+    - `key` or `seed`: a random key or a whole number; the same one gives the same model. By default seed 0.
+
+    Ctrl-C ends the fit at the next safe point and returns the best so far, `result` being `Result.interrupted`.
+    """
+    if not isinstance(method, AbstractMethod):
+        raise TypeError(f"method={method!r} is no method: write Auto(), Variational(...), OutputError(...), Linear(...)")
+    options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
+    episodes = as_episodes(data, options)
+    judged = None if validation is None else as_episodes(validation, options)
+    _warn_if_unsavable(method, progress)
+    return learn(
+        episodes,
+        method,
+        validation=judged,
+        scaler=scaler,
+        start=start,
+        progress=progress,
+        checkpoints=checkpoints,
+        devices=devices,
+        throw=throw,
+        key=key,
+        seed=seed,
+    )
+
+
+def as_episodes(data: Any, options: dict[str, Any]) -> Episodes:
+    """Episodes as they are, one episode as a set of one, and anything else read."""
+    if isinstance(data, Episodes):
+        return data
+    if isinstance(data, Episode):
+        return Episodes([data])
+    if options["outputs"] is None:
+        raise DataError(
+            f"say which columns of the {type(data).__name__} were measured and which applied: "
+            "gpssm.fit(data, outputs=[...], inputs=[...])"
+        )
+    return read(data, **options)
+
+
+def _warn_if_unsavable(method: AbstractMethod, progress: Progress | None) -> None:
+    """Said before hours of training, not after."""
+    parts = [
+        part
+        for part in jax.tree.leaves(method, is_leaf=lambda node: isinstance(node, SAVED_PARTS))
+        if isinstance(part, SAVED_PARTS)
+    ]
+    try:
+        check_savable(parts)
+    except FileError as error:
+        message = f"this model can be used but not saved: {error}"
+        log.warning(message)
+        if progress is not None:
+            progress.say(message)

@@ -1,0 +1,116 @@
+"""q(X) as settings: a network that reads the states off the outputs, or states of their own at each step."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import DTypeLike, PRNGKeyArray
+
+from gpssm.fitting import Fit, Prepared
+from gpssm.inference import (
+    GRU,
+    AbstractCell,
+    AbstractRecognition,
+    BiRNN,
+    MeanField,
+    PerStepStates,
+    linearised_posterior,
+)
+from gpssm.models import GPSSM, Batch, GaussMarkov, LinearGaussian
+from gpssm.predict import System
+
+
+class AbstractStates(eqx.Module):
+    """A family of posteriors over the states of the training episodes."""
+
+    @abstractmethod
+    def build(self, model: GPSSM, data: Prepared, *, dtype: DTypeLike, key: PRNGKeyArray) -> AbstractRecognition:
+        """Where training starts: at the earlier fit, if there is one, else at what the data show."""
+
+
+class Network(AbstractStates):
+    """The bi-directional recurrent network of the paper. It also reads records that it was not trained on."""
+
+    hidden: int = 32
+    """Hidden units in each direction."""
+    cell: type[AbstractCell] = eqx.field(default=GRU, static=True)
+    skip: bool = True
+    """Means start at the outputs, for outputs that are nearly states."""
+    diagonal: bool = False
+    """Diagonal gains and factors."""
+    offsets: bool = True
+    """False is the paper's own family."""
+    single_precision: bool = False
+    """Run the recurrences alone in single precision."""
+
+    def __check_init__(self) -> None:
+        if self.hidden < 1:
+            raise ValueError(f"hidden={self.hidden}: a network needs at least one hidden unit")
+
+    def build(self, model: GPSSM, data: Prepared, *, dtype: DTypeLike, key: PRNGKeyArray) -> AbstractRecognition:
+        """The network of the earlier fit, or a new one."""
+        earlier = reader_of(data.start)
+        if earlier is not None:
+            return earlier
+        return BiRNN.from_data(
+            data.episodes,
+            state_dim=model.state_dim,
+            hidden=self.hidden,
+            cell=self.cell,
+            skip=self.skip,
+            diagonal=self.diagonal,
+            offsets=self.offsets,
+            single_precision=self.single_precision,
+            scaled=data.scaled,
+            dtype=dtype,
+            key=key,
+        )
+
+
+class PerStep(AbstractStates):
+    """States of their own at each step of each training episode: the whole family, with no amortisation gap. Filters
+    read the states of other records."""
+
+    diagonal: bool = False
+
+    def build(self, model: GPSSM, data: Prepared, *, dtype: DTypeLike, key: PRNGKeyArray) -> PerStepStates:
+        """At the states of the earlier fit, or at those that the data show."""
+        posterior = _posterior_of(data.start, model, data.batch(dtype))
+        if posterior is not None:
+            return PerStepStates.from_posterior(posterior, diagonal=self.diagonal)
+        return PerStepStates.from_data(
+            data.episodes,
+            state_dim=model.state_dim,
+            diagonal=self.diagonal,
+            scaler=data.scaler,
+            guess=data.states(model.state_dim),
+            dtype=dtype,
+        )
+
+
+def reader_of(fit: Fit | None) -> AbstractRecognition | None:
+    """The network of a fit, if it has one."""
+    if fit is None:
+        return None
+    network = None if fit.inference is None else fit.inference.reader()
+    if network is None and isinstance(fit.system, System):
+        network = fit.system.recognition
+    return network
+
+
+def _posterior_of(fit: Fit | None, model: GPSSM, batch: Batch) -> GaussMarkov | None:
+    """The states of the training episodes as an earlier fit to them saw them."""
+    if fit is None:
+        return None
+    if isinstance(fit.inference, MeanField):
+        return _posterior(fit.inference, batch)
+    if isinstance(model.emission, LinearGaussian):
+        # A system without an inference, such as a linear one, is smoothed; exactly, where it is linear.
+        zeros = np.zeros((*batch.valid.shape, model.state_dim))
+        return linearised_posterior(model, batch, zeros, rounds=1)
+    return None
+
+
+@eqx.filter_jit
+def _posterior(inference: MeanField, batch: Batch) -> GaussMarkov:
+    return inference.posterior(batch)

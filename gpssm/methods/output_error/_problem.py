@@ -1,0 +1,205 @@
+"""The regularised least-squares problem behind output-error identification: noise, amplitudes, and the model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from gpjax.kernels import RBF
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float, PRNGKeyArray, PyTree
+
+from gpssm._core._params import LowerTriangular, Positive, cast
+from gpssm.data import Episodes
+from gpssm.methods.output_error._levenberg import Optimum, minimise
+from gpssm.methods.output_error._noise import split_noise
+from gpssm.methods.output_error._parameters import Frame, Parameters, flat, linear_part, linearised, residuals, spreads
+from gpssm.methods.output_error._records import Records, correlation_time, filled_starts
+from gpssm.methods.output_error._stable import StableMatrices
+from gpssm.methods.output_error._start import Start
+from gpssm.models._gpssm import GPSSM
+from gpssm.models._inducing_inputs import place_inducing_inputs
+from gpssm.models.transition import SparseGP
+
+FIRST_AMPLITUDE = 0.1
+"""Of the GP correction, in units of the states' spread."""
+FREEDOM = 0.1
+"""Share of the residuals' degrees of freedom that is left at least, however many parameters there are."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regularised least-squares problem, where its search stands, and what it believes about the noise."""
+
+    parameters: Parameters
+    centre: Parameters
+    frame: Frame
+    records: Records
+    variances: Float[np.ndarray, " O"]
+    """Of the residuals, corrected for the parameters that were fitted."""
+    time: float
+    """Correlation time of the residuals."""
+    optimum: Optimum | None
+    damping: float
+
+    @classmethod
+    def of(cls, start: Start, scaled: Episodes, num_inducing: int, lengthscale: float, key: PRNGKeyArray) -> "Problem":
+        """The linear system with a GP that says almost nothing yet."""
+        place_key, value_key = jr.split(key)
+        system = start.system
+        points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(start.states, scaled, strict=True)])
+        inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(place_key, (), 0, 2**31 - 1)))
+        values = jnp.zeros((len(system.c), num_inducing))
+        starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states])))
+        linear = (jnp.zeros_like(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
+        log_scales = jnp.full(points.shape[1], np.log(lengthscale))
+        centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
+        # At zero, length-scales would have no gradient.
+        moved = (0.1 * jr.normal(value_key, values.shape), starts)
+        parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
+        amplitudes = jnp.full(len(system.c), FIRST_AMPLITUDE)
+        frame = Frame(jnp.asarray(inducing), amplitudes, StableMatrices.around(system.A))
+        return cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
+
+    def state(self) -> dict[str, PyTree]:
+        """What a later round needs of the earlier ones."""
+        return {
+            "parameters": self.parameters,
+            "amplitudes": self.frame.amplitudes,
+            "variances": jnp.asarray(self.variances),
+            "numbers": jnp.asarray([self.time, self.damping]),
+        }
+
+    def at(self, state: dict[str, PyTree]) -> "Problem":
+        """The same problem where a later round begins."""
+        time, damping = (float(number) for number in state["numbers"])
+        frame = eqx.tree_at(lambda f: f.amplitudes, self.frame, state["amplitudes"])
+        return self._replace(
+            parameters=state["parameters"],
+            frame=frame,
+            variances=np.asarray(state["variances"]),
+            time=time,
+            damping=damping,
+        )
+
+    def search(self, iterations: int, *, stop: Callable[[], bool] = lambda: False) -> "Problem":
+        """Levenberg and Marquardt with noise and amplitudes held."""
+        unravel = ravel_pytree(self.parameters)[1]
+        scale = np.sqrt(self.variances * self.time)
+
+        def linearise(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found, slopes = linearised(unravel(jnp.asarray(at)), self.frame, self.records)
+            found, slopes = np.asarray(found) / scale, np.asarray(slopes) / scale[:, None]
+            return found.ravel(), slopes.reshape(found.size, -1)
+
+        def evaluate(at: np.ndarray) -> np.ndarray:
+            return (np.asarray(residuals(unravel(jnp.asarray(at)), self.frame, self.records)) / scale).ravel()
+
+        optimum = minimise(
+            flat(self.parameters),
+            linearise=linearise,
+            residuals=evaluate,
+            centre=flat(self.centre),
+            precision=self._precision(),
+            iterations=iterations,
+            damping=self.damping,
+            stop=stop,
+        )
+        parameters = unravel(jnp.asarray(optimum.at))
+        return self._replace(parameters=parameters, optimum=optimum, damping=max(optimum.damping, 1e-3))
+
+    def trusting(self) -> "Problem":
+        """Noise from the residuals as if they were independent, amplitudes as they are.
+
+        What a linear system misses lasts long. Weighed by that, the GP would never get a chance to explain it.
+        """
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
+        count = np.maximum(np.asarray(self.records.observed).sum(axis=0), 1)
+        return self._replace(variances=np.maximum((found**2).sum(axis=0) / count, 1e-8), time=1.0)
+
+    def reweighed(self) -> "Problem":
+        """Noise, correlation time and amplitudes from the optimum. A change of amplitude leaves the function alone."""
+        covariance = self._covariance()
+        values, amplitudes = np.asarray(self.parameters.values), np.asarray(self.frame.amplitudes)
+        left = np.diagonal(covariance)[self._places()].reshape(values.shape)
+        by_data = np.maximum(values.shape[1] - left.sum(axis=1), 1e-3)
+        factor = np.clip(np.sqrt((values**2).sum(axis=1) / by_data), 0.5, 2.0)
+        factor = np.clip(amplitudes * factor, 1e-3, 3.0) / amplitudes
+        parameters = eqx.tree_at(lambda p: p.values, self.parameters, jnp.asarray(values / factor[:, None]))
+        frame = eqx.tree_at(lambda f: f.amplitudes, self.frame, jnp.asarray(amplitudes * factor))
+        return self._replace(parameters=parameters, frame=frame).weighed(self._determined())
+
+    def model(self) -> GPSSM:
+        """The state-space model with a Gaussian posterior over the GP and both noises."""
+        parameters, frame = self.parameters, self.frame
+        scales = np.exp(np.asarray(parameters.log_scales))
+        kernels = [RBF(lengthscale=jnp.asarray(scales), variance=float(a) ** 2) for a in frame.amplitudes]  # pyright: ignore[reportArgumentType]
+        process, measured = split_noise(parameters, frame, self.records, self._noise())
+        dims, size = parameters.values.shape
+        places = np.flatnonzero(self._places()).reshape(dims, size)
+        # The independent Gaussians closest to the joint posterior: each given the others. Marginals would pretend that
+        # errors which cancel in every free run were independent of one another.
+        precision = self._optimum().curvature + np.diag(self._precision())
+        chols = np.stack([np.linalg.cholesky(np.linalg.inv(precision[np.ix_(row, row)])) for row in places])
+        mean = linear_part(parameters, frame)
+        gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=max(process, 1e-10), mean=mean)
+        told = (parameters.values, LowerTriangular.of(jnp.asarray(chols)))
+        gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, told)
+        emission = eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(jnp.asarray(measured)))
+        return GPSSM(gp, emission, dims)
+
+    def _noise(self) -> Float[np.ndarray, " O"]:
+        """Variances of the residuals. What the parameters may be wrong by is in their own posterior, and does not count
+        here again."""
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
+        count = np.maximum(np.asarray(self.records.observed).sum(axis=0), 1)
+        freedom = max(1.0 - self._determined() / count.sum(), FREEDOM)
+        return np.maximum((found**2).sum(axis=0) / (count * freedom), 1e-8)
+
+    def _determined(self) -> float:
+        """How many parameters the data determine."""
+        return float(np.trace(self._optimum().curvature @ self._covariance()))
+
+    def error(self) -> float:
+        """Root mean square of the free runs' residuals, in scaled units."""
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
+        return float(np.sqrt((found**2).sum() / max(int(np.sum(self.records.observed)), 1)))
+
+    def described(self) -> str:
+        """One line for the history."""
+        amplitudes = ", ".join(f"{a:.3f}" for a in np.asarray(self.frame.amplitudes))
+        scales = ", ".join(f"{s:.2f}" for s in np.exp(np.asarray(self.parameters.log_scales)))
+        return (
+            f"free-run error {self.error():.4f} (scaled), correlation time {self.time:.1f}, amplitudes {amplitudes}, "
+            f"length-scales {scales}"
+        )
+
+    def weighed(self, determined: float) -> "Problem":
+        """Noise and correlation time from the residuals, when so many parameters are determined by them."""
+        found = np.asarray(residuals(self.parameters, self.frame, self.records))
+        count = np.asarray(self.records.observed).sum(axis=0)
+        lasting = correlation_time(found, self.records)
+        freedom = np.maximum(1.0 - lasting * determined / count.sum(), FREEDOM)
+        variances = np.maximum((found**2).sum(axis=0) / (np.maximum(count, 1) * freedom), 1e-8)
+        return self._replace(variances=variances, time=lasting)
+
+    def _precision(self) -> Float[np.ndarray, " R"]:
+        return 1.0 / flat(spreads(self.centre)) ** 2
+
+    def _covariance(self) -> Float[np.ndarray, "R R"]:
+        return np.linalg.inv(self._optimum().curvature + np.diag(self._precision()))
+
+    def _places(self) -> np.ndarray:
+        """Which entries of the vector of parameters are inducing values."""
+        nothing = jnp.zeros_like(self.parameters.values)
+        empty = ravel_pytree(self.parameters)[1](jnp.zeros(flat(self.parameters).size))
+        return flat(eqx.tree_at(lambda p: p.values, empty, nothing + 1.0)) > 0.0
+
+    def _optimum(self) -> Optimum:
+        assert self.optimum is not None, "search first"
+        return self.optimum
+
+    def _replace(self, **changes) -> "Problem":
+        return Problem(**{**vars(self), **changes})

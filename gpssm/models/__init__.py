@@ -1,0 +1,31 @@
+"""Models: an initial state, a transition and an emission, and the form in which traced code sees episodes."""
+
+from gpssm.models._batch import Batch
+from gpssm.models._gpssm import GPSSM
+from gpssm.models._posterior import GaussMarkov
+from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
+from gpssm.models.transition import (
+    AbstractMean,
+    AbstractTransition,
+    IdentityMean,
+    LinearMean,
+    LinearTransition,
+    SparseGP,
+    Transitions,
+)
+
+__all__ = [
+    "GPSSM",
+    "AbstractEmission",
+    "AbstractMean",
+    "AbstractTransition",
+    "Batch",
+    "GaussMarkov",
+    "IdentityMean",
+    "LinearGaussian",
+    "LinearMean",
+    "LinearTransition",
+    "Magnitude",
+    "SparseGP",
+    "Transitions",
+]

@@ -1,0 +1,25 @@
+"""Transitions: how the state moves."""
+
+from gpssm.models.transition._base import (
+    AbstractDynamics,
+    AbstractFunctionDraw,
+    AbstractTransition,
+    Conditioned,
+    Transitions,
+)
+from gpssm.models.transition._linear import LinearTransition
+from gpssm.models.transition._mean import AbstractMean, IdentityMean, LinearMean
+from gpssm.models.transition._sparse_gp import SparseGP
+
+__all__ = [
+    "AbstractDynamics",
+    "AbstractFunctionDraw",
+    "AbstractMean",
+    "AbstractTransition",
+    "Conditioned",
+    "IdentityMean",
+    "LinearTransition",
+    "LinearMean",
+    "SparseGP",
+    "Transitions",
+]

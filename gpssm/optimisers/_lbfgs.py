@@ -1,0 +1,164 @@
+"""Full-batch L-BFGS on a deterministic bound, to the optimum of the family."""
+
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.sharding import PartitionSpec
+from jaxtyping import PRNGKeyArray
+
+from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
+from gpssm._core._distributed import peer_errors, require_same
+from gpssm._core._history import History, Trace
+from gpssm._core._lbfgs import Ending, Evaluation, Objective, search
+from gpssm._core._precision import double_precision
+from gpssm._core._result import Result
+from gpssm._core._sharding import EPISODES
+from gpssm.fitting._identity import digest_tree
+from gpssm.fitting._interrupt import Interrupted
+from gpssm.fitting._problem import Problem, Training, Tree, finish
+from gpssm.fitting._progress import Status
+from gpssm.fitting._stage import Stage
+from gpssm.models import Batch
+from gpssm.optimisers._base import AbstractOptimiser, Trained
+
+RESULTS = {Ending.converged: Result.converged, Ending.exhausted: Result.finished, Ending.stuck: Result.plateau}
+
+
+class LBFGS(AbstractOptimiser):
+    """L-BFGS until the relative gain of an iteration falls below `tolerance`.
+
+    The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
+    none. The best parameters seen are returned, never NaN. Steps are taken on the host, in rounds of 50 iterations with
+    a checkpoint between them.
+    """
+
+    iterations: int = 150
+    tolerance: float = 1e-7
+    memory: int = 20
+
+    def __check_init__(self) -> None:
+        if self.iterations < 1:
+            raise ValueError(f"iterations={self.iterations}: need at least one")
+
+    def takes_steps_of_inference(self) -> bool:
+        return False
+
+    @double_precision
+    def run(self, tree: Tree, training: Training, stage: Stage, *, key: PRNGKeyArray) -> Trained:
+        """Search from this start on."""
+        if tree[1].needs().steps_between:
+            raise ValueError("L-BFGS takes no natural-gradient steps: use Collapsed() or Explicit() with it")
+        data, devices = training.data, stage.devices
+        if devices is not None and devices.num_processes > 1:
+            require_same(digest_tree((self.iterations, tree, data, jr.key_data(key))))
+        before = stage.finished(tree)
+        if before is not None:
+            return Trained(*before)
+        bound_key, finish_key = jr.split(key)
+        problem = Problem.of(tree, data, training.freeze)
+        trained, held = problem.split(tree)
+        first, unravel = ravel_pytree(trained)
+        spread = data if devices is None else devices.spread(data)
+
+        def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
+            stage.check()
+            at = unravel(jnp.asarray(flat, first.dtype))
+            with peer_errors():
+                loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
+                return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
+
+        objective, at, done = Objective(evaluate), np.asarray(first, dtype=float), 0
+        history = History(float(problem.num_steps))
+        resumed = stage.resume({"at": first, "first": jnp.zeros(())})
+        if resumed is not None:
+            at, done, history = np.asarray(resumed.state["at"], dtype=float), resumed.step, resumed.history
+            objective.first = float(resumed.state["first"])
+        began = time.monotonic() - history.seconds
+
+        def after_iteration(accepted: Evaluation) -> None:
+            history.append(jax.tree.map(lambda leaf: leaf[None], accepted.told))
+            stage.update(_status(stage.shown, history, accepted.told, self.iterations, began))
+
+        def after_round(best: Evaluation, done: int) -> None:
+            history.seconds = time.monotonic() - began
+            stage.write(_state(best, objective, first.dtype), done, history)
+
+        try:
+            ending = search(
+                objective,
+                at,
+                iterations=self.iterations,
+                done=done,
+                tolerance=self.tolerance,
+                memory=self.memory,
+                after_iteration=after_iteration,
+                after_round=after_round,
+            )
+            result = RESULTS[ending]
+        except (KeyboardInterrupt, Interrupted):
+            result = Result.interrupted
+        best = at if objective.best is None else objective.best.at
+        if objective.best is None and result is not Result.interrupted:
+            result = Result.diverged
+        history.events.append(
+            f"{stage.shown}: {result.value}; {len(history.bound)} iterations raised the bound by {objective.gain:.4f} "
+            "a step"
+        )
+        history.seconds = time.monotonic() - began
+        tree, finished = finish(eqx.combine(unravel(jnp.asarray(best, first.dtype)), held), data, key=finish_key)
+        result = result if finished else Result.diverged
+        stage.end(tree, history, result)
+        return Trained(tree, history, result)
+
+
+def _state(best: Evaluation, objective: Objective, dtype: jnp.dtype) -> dict[str, jax.Array]:
+    return {"at": jnp.asarray(best.at, dtype), "first": jnp.asarray(objective.first)}
+
+
+def _status(shown: str, history: History, trace: Trace, iterations: int, began: float) -> Status:
+    done = len(history.bound)
+    return Status(
+        stage=shown,
+        step=done,
+        total=iterations,
+        bound=float(history.bound[-1]),
+        process_noise=np.asarray(trace.process_noise),
+        measurement_noise=np.asarray(trace.measurement_noise),
+        steps_per_second=done / (time.monotonic() - began),
+    )
+
+
+def _value_and_grad(problem: Problem, trained, held, data: Batch, key: PRNGKeyArray, devices: Devices | None):
+    numbers = jr.key_data(key)
+    if devices is not None:
+        problem, trained, held, numbers = devices.copy((problem, trained, held, numbers))
+    found = _compiled(problem, trained, held, data, numbers, jr.key_impl(key), devices)
+    return found if devices is None else here(found)
+
+
+@eqx.filter_jit
+def _compiled(problem: Problem, trained, held, data: Batch, numbers, key_impl, devices: Devices | None):
+    arrays, static = eqx.partition((problem, trained, held), eqx.is_array)
+
+    def evaluate(arrays, data: Batch, numbers):
+        problem, trained, held = eqx.combine(arrays, static)
+        key = jr.wrap_key_data(numbers, impl=key_impl)
+        bound, gradient, _ = problem.gradients(trained, held, data, key, share_of(devices))
+        model, _ = eqx.combine(trained, held)
+        trace = Trace(
+            terms=bound.terms(),
+            total=bound.total(),
+            process_noise=model.transition.noise_variance(),
+            measurement_noise=model.emission.noise_variance(),
+            gradient_norm=jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient))),
+            jitter=bound.jitter,
+        )
+        return -bound.total() / problem.num_steps, gradient, trace
+
+    specs = (PartitionSpec(), PartitionSpec(EPISODES), PartitionSpec())
+    return shard_map_over_episodes(devices, evaluate, specs)(arrays, data, numbers)

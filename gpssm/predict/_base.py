@@ -1,0 +1,170 @@
+"""What every model that predicts has in common: the checks, the cut between past and future, and the three questions."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from gpssm._core._history import History
+from gpssm._core._precision import Portable, double_precision
+from gpssm._core._random import AnyKey, as_key
+from gpssm.data import DataError, Episode
+from gpssm.filters import AbstractFilter
+from gpssm.inference import AbstractRecognition
+from gpssm.predict._channels import Channels
+from gpssm.predict._propagate import AbstractPropagation, Pathwise
+from gpssm.predict._rollout import Rollout
+
+Reader = AbstractFilter | AbstractRecognition
+"""What reads the state off the outputs: a filter on the learnt model, or a recognition network."""
+
+
+def not_stored() -> Any:
+    """A field of a model that is None unless told, and that files hold beside the model and not in it."""
+    return field(default=None, metadata={"stored": False})
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """How a prediction is to be made."""
+
+    num_samples: int
+    propagation: AbstractPropagation
+    reader: Reader | None
+    key: PRNGKeyArray
+
+    @property
+    def count(self) -> int:
+        """How many trajectories to run: of a deterministic one, a single copy."""
+        return self.propagation.count(self.num_samples)
+
+
+class AbstractPredictor(ABC, Portable):
+    """A learnt model, or anything else that predicts. Everything given and returned is in the user's units.
+
+    `simulate`, `forecast` and `predict` are written here, once: a kind of model adds how it runs.
+    """
+
+    channels: Channels
+    history: History | None
+    """How the fit went."""
+
+    @double_precision
+    def simulate(
+        self,
+        episode: Episode,
+        *,
+        n_init: int,
+        num_samples: int = 200,
+        propagation: AbstractPropagation | None = None,
+        reader: Reader | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
+    ) -> Rollout:
+        """Free run over a record: sees all its controls, but of its outputs only the first `n_init`.
+
+        The result begins at step `n_init`. `propagation` says how uncertainty about the function is carried along
+        (`Pathwise()` unless told otherwise), `reader` what reads the state off the first samples, where there is one.
+        """
+        self.channels.check(episode)
+        if not self.least_context <= n_init < len(episode):
+            raise DataError(
+                f"n_init={n_init}: need at least {self.least_context} and fewer than the {len(episode)} samples of "
+                f"'{episode.name}'"
+            )
+        request = self._request(num_samples, propagation, reader, key, seed)
+        return self._free_run(episode.head(n_init), episode.u[n_init - 1 : -1], request)
+
+    @double_precision
+    def forecast(
+        self,
+        episode: Episode,
+        *,
+        inputs: Any = None,
+        steps: int | None = None,
+        num_samples: int = 200,
+        propagation: AbstractPropagation | None = None,
+        reader: Reader | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
+    ) -> Rollout:
+        """Beyond the end of a record, under the inputs of the steps to come (or for `steps` steps if there are no
+        inputs).
+
+        Row i of `inputs` belongs to step len(episode) + i; the last row is held after the last predicted output and
+        not used. A data frame is matched by the names of its columns.
+        """
+        self.channels.check(episode)
+        if len(episode) < self.least_context:
+            raise DataError(f"'{episode.name}' has {len(episode)} samples; need at least {self.least_context} to start")
+        future = self.channels.future_inputs(inputs, steps)
+        request = self._request(num_samples, propagation, reader, key, seed)
+        return self._free_run(episode, np.concatenate([episode.u[-1:], future[:-1]]), request)
+
+    @double_precision
+    def predict(
+        self,
+        episode: Episode,
+        *,
+        horizon: int,
+        num_samples: int = 100,
+        propagation: AbstractPropagation | None = None,
+        reader: Reader | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
+    ) -> Rollout:
+        """`horizon` steps ahead from every step that has enough past; the result begins `horizon` steps after the
+        first of them."""
+        self.channels.check(episode)
+        if not 1 <= horizon <= len(episode) - self.least_context:
+            raise DataError(
+                f"horizon={horizon}: need at least 1 and at most {len(episode) - self.least_context} for the "
+                f"{len(episode)} samples of '{episode.name}'"
+            )
+        return self._ahead(episode, horizon, self._request(num_samples, propagation, reader, key, seed))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self.channels.output_names
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return self.channels.input_names
+
+    @property
+    def dt(self) -> float | None:
+        """Time between two steps, where it is known."""
+        return self.channels.dt
+
+    @property
+    @abstractmethod
+    def least_context(self) -> int:
+        """How many samples must be known before the first prediction."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, str]:
+        """The model in a few words, for people: what it is made of, and its noises in the user's units."""
+
+    @abstractmethod
+    def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
+        """From the end of `context` on. Row i of `controls` leads to step len(context) + i."""
+
+    @abstractmethod
+    def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
+        """`horizon` steps ahead from step `least_context` - 1 on."""
+
+    def _request(
+        self,
+        num_samples: int,
+        propagation: AbstractPropagation | None,
+        reader: Reader | None,
+        key: AnyKey,
+        seed: int | None,
+    ) -> Request:
+        self.channels.check_samples(num_samples)
+        return Request(num_samples, Pathwise() if propagation is None else propagation, reader, as_key(key, seed))

@@ -1,0 +1,191 @@
+"""A learnt state-space system: the model with everything needed to use it in the user's units."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from gpssm._core._history import History
+from gpssm._core._precision import double_precision
+from gpssm._core._random import AnyKey, as_key
+from gpssm.data import DataError, Episode, Scaler
+from gpssm.data._errors import Numbers
+from gpssm.filters import UKF, AbstractFilter
+from gpssm.inference import AbstractRecognition
+from gpssm.models import GPSSM, Batch
+from gpssm.predict import _run
+from gpssm.predict._base import AbstractPredictor, Reader, Request, not_stored
+from gpssm.predict._channels import Channels
+from gpssm.predict._online import OnlineFilter
+from gpssm.predict._propagate import AbstractPropagation
+from gpssm.predict._rollout import Rollout, States
+from gpssm.predict._words import describe_state_space
+
+Start = tuple[Float[Array, " D"], Float[Array, "D D"]]
+
+
+@final
+@dataclass(frozen=True)
+class System(AbstractPredictor):
+    """A state-space model, be its transition a GP or linear. Scale is entered and left here."""
+
+    model: GPSSM
+    scaler: Scaler
+    channels: Channels
+    recognition: AbstractRecognition | None = None
+    """The network that was trained with it, which can be passed as `reader`. Where there is none, filters read."""
+    history: History | None = not_stored()
+
+    @property
+    def least_context(self) -> int:
+        return 1
+
+    def describe(self) -> dict[str, str]:
+        return describe_state_space(self.model, self.scaler, self.channels, self.recognition)
+
+    @double_precision
+    def smooth(self, episode: Episode, *, reader: AbstractRecognition | None = None) -> States:
+        """The states of a record given all of it, by an extended Kalman smoother on the learnt model.
+
+        With `reader=system.recognition` the recognition network reads them instead: quicker, and as good on records
+        like those it was trained on.
+        """
+        self.channels.check(episode)
+        if reader is not None:
+            return self._states(*self._recognised(reader, episode), None)
+        means, chols, evidence = _run.smoothed(self.model, *self._arrays(episode))
+        return self._states(means, chols, float(evidence))
+
+    @double_precision
+    def filter(
+        self, episode: Episode, *, reader: AbstractFilter | None = None, key: AnyKey = None, seed: int | None = None
+    ) -> States:
+        """The state at each step given the outputs up to it. The key is needed by particle filters only."""
+        self.channels.check(episode)
+        found = _run.filtered(reader or UKF(), self.model, *self._arrays(episode), as_key(key, seed))
+        means, chols, evidence = found
+        return self._states(means, chols, float(evidence))
+
+    def online(
+        self, *, reader: AbstractFilter | None = None, key: AnyKey = None, seed: int | None = None
+    ) -> OnlineFilter:
+        """A filter that is fed one sample at a time."""
+        return OnlineFilter(self.model, self.scaler, reader or UKF(), key=as_key(key, seed))
+
+    @double_precision
+    def simulate_from(
+        self,
+        state: Numbers,
+        *,
+        chol: Numbers | None = None,
+        inputs: Any = None,
+        steps: int | None = None,
+        num_samples: int = 200,
+        propagation: AbstractPropagation | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
+    ) -> Rollout:
+        """Free run from a given latent state (uncertain if `chol` is given); the first output is that of the state
+        itself."""
+        future = self.channels.future_inputs(inputs, steps)
+        size = self.model.state_dim
+        mean = np.asarray(state, dtype=float)
+        factor = np.zeros((size, size)) if chol is None else np.asarray(chol, dtype=float)
+        if mean.shape != (size,):
+            raise DataError(f"the state has shape {mean.shape}, but this model has {size} states")
+        if factor.shape != (size, size):
+            raise DataError(f"chol has shape {factor.shape}; for {size} states it must be {(size, size)}")
+        if not (np.isfinite(mean).all() and np.isfinite(factor).all()):
+            raise DataError("the state to start from, and its chol, must be finite numbers")
+        start = jnp.asarray(mean, self._dtype), jnp.asarray(factor, self._dtype)
+        request = self._request(num_samples, propagation, None, key, seed)
+        return self._rollout(start, self._controls(future[:-1]), 0, False, request, request.key)
+
+    def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
+        start_key, run_key = jr.split(request.key)
+        state = self._start(context, request.reader or UKF(), start_key)
+        return self._rollout(state, self._controls(controls), len(context), True, request, run_key)
+
+    def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
+        if isinstance(request.reader, AbstractRecognition):
+            raise DataError("a network reads a record as a whole and would see what is to be predicted: use a filter")
+        filter_key, run_key, noise_key = jr.split(request.key, 3)
+        y, u, observed = self._arrays(episode)
+        means, chols, _ = _run.filtered(request.reader or UKF(), self.model, y, u, observed, filter_key)
+        chols = request.propagation.start_spread(chols)
+        count = len(episode) - horizon
+        rows = np.arange(count)[:, None] + np.arange(horizon)[None, :]
+        drawn = _run.ahead(
+            self.model, means[:count], chols[:count], u[rows], request.propagation, request.count, run_key
+        )
+        return self._in_user_units(*drawn, horizon, noise_key)
+
+    def _rollout(
+        self,
+        start: Start,
+        controls: Float[Array, "S P"],
+        first: int,
+        drop_start: bool,
+        request: Request,
+        key: PRNGKeyArray,
+    ) -> Rollout:
+        mean, chol = start
+        chol = request.propagation.start_spread(chol)
+        run_key, noise_key = jr.split(key)
+        states, outputs = _run.trajectories(
+            self.model, mean, chol, controls, request.propagation, request.count, run_key
+        )
+        cut = 1 if drop_start else 0
+        return self._in_user_units(states[:, cut:], outputs[:, cut:], first, noise_key)
+
+    def _in_user_units(self, states: Array, outputs: Array, first: int, key: PRNGKeyArray) -> Rollout:
+        noise = np.sqrt(np.asarray(self.model.emission.noise_variance()))
+        measured = _run.measured(self.model.emission, outputs, key)
+        return Rollout(
+            start=first,
+            signals=self.scaler.undo_samples(np.asarray(outputs)),
+            samples=self.scaler.undo_samples(np.asarray(measured)),
+            states=np.asarray(states),
+            noise_std=self.scaler.undo_std(noise),
+            output_names=self.output_names,
+            dt=self.dt,
+        )
+
+    def _start(self, context: Episode, reader: Reader, key: PRNGKeyArray) -> Start:
+        if isinstance(reader, AbstractRecognition):
+            means, chols = self._recognised(reader, context)
+        else:
+            means, chols, _ = _run.filtered(reader, self.model, *self._arrays(context), key)
+        return means[-1], chols[-1]
+
+    def _states(self, means: Array, chols: Array, evidence: float | None) -> States:
+        outputs, spread = _run.output_moments(self.model, means, chols)
+        return States(
+            means=np.asarray(means),
+            chols=np.asarray(chols),
+            outputs=self.scaler.undo_mean(np.asarray(outputs)),
+            output_std=self.scaler.undo_std(np.asarray(spread)),
+            log_evidence=evidence,
+        )
+
+    def _recognised(
+        self, network: AbstractRecognition, episode: Episode
+    ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
+        batch = Batch.of([self.scaler.apply(episode)], dtype=self._dtype)
+        one = jax.tree.map(lambda leaf: leaf[0], batch)
+        return _run.marginals(_run.recognise(network, one))
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self.model.emission.noise_variance().dtype
+
+    def _arrays(self, episode: Episode) -> tuple[Array, Array, Array]:
+        scaled = self.scaler.apply(episode)
+        return jnp.asarray(scaled.y, self._dtype), jnp.asarray(scaled.u, self._dtype), jnp.asarray(scaled.observed)
+
+    def _controls(self, inputs: np.ndarray) -> Float[Array, "S P"]:
+        return jnp.asarray(self.scaler.apply_inputs(inputs), self._dtype)
