@@ -15,7 +15,7 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-all faults reproduce bench lint format types layers docs clean
+.PHONY: help install demo test test-system test-all faults reproduce bench lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,8 +50,11 @@ demo: $(VENV)/.installed ## Identify a small system, draw the result and say whe
 
 # Two processes, because compiling for many small tests keeps one core busy; a file stays in one of them, because its
 # tests share what they compiled.
-test: $(VENV)/.installed-dev ## Run the tests, without the slow ones
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
+test: $(VENV)/.installed-dev ## Run the tests, without those that are slow or start processes
+	$(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
+
+test-system: $(VENV)/.installed-dev ## Run the tests that start processes, kill, fuzz, or repeat long computations
+	$(BIN)/python -m pytest -m "system and not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev ## Run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -9,14 +9,18 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("step", "floor", "growth", "restarts", "long_record", "peers")
+from benchmarks.report import DOCS, RESULTS
+
+NAMES = ("step", "floor", "growth", "devices", "long_record", "peers")
 
 
 def main() -> None:
     """Run them all; a benchmark that fails does not stop the others, but is counted."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes and few repetitions")
-    parser.add_argument("--out", type=Path, default=Path("results/bench"), help="folder for the JSON files")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="folder for the JSON files; another one has its own page"
+    )
     parser.add_argument("--gpflow-python", default=None, help="interpreter of an environment with GPflow")
     options = parser.parse_args()
     failed, began = [], time.monotonic()
@@ -29,7 +33,9 @@ def main() -> None:
         if subprocess.run([*command, "--out", str(options.out)], check=False).returncode:
             failed.append(name)
         print(f"{name} took {time.monotonic() - part_began:.0f} s", flush=True)
-    subprocess.run([sys.executable, "-m", "benchmarks.report"], check=True)
+    docs = DOCS if options.out.resolve() == RESULTS else options.out
+    command = [sys.executable, "-m", "benchmarks.report", "--results", str(options.out), "--docs", str(docs)]
+    subprocess.run(command, check=True)
     print(f"all of it took {time.monotonic() - began:.0f} s")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import gpssm
 from benchmarks._results import write_results
 from benchmarks.step import SETTINGS, Setting, gradient_step, make, parts
+from gpssm.inference import Explicit
 
 TIMING = "smallest of repeated calls after one warm-up, wall time; float64"
 
@@ -70,7 +70,7 @@ def bandwidth(mebibytes: int, repeat: int) -> float:
 
 def measure(setting: Setting, rate: float, copy_rate: float, repeat: int) -> list[dict]:
     """All rows of one setting."""
-    tree, data = make(setting, gpssm.Explicit())
+    tree, data = make(setting, Explicit())
     step, arguments = gradient_step(tree, data)
     compiled = jax.jit(step).lower(*arguments).compile()
     seconds = smallest(compiled, *arguments, repeat=repeat)

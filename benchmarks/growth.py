@@ -18,10 +18,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-import gpssm
 from benchmarks._results import write_results
 from benchmarks.step import Setting, _rbf, gradient_step, make
-from gpssm.predict._propagate import Pathwise
+from gpssm.inference import Explicit
+from gpssm.optimisers import Windows
+from gpssm.predict import Pathwise
 from gpssm.predict._run import trajectories
 
 TIMING = "processor time, smallest of repeated calls after one warm-up; float64; temporary memory of the compiled step"
@@ -83,13 +84,13 @@ def setting_of(axis: str, size: int) -> tuple[Setting, int]:
 def step_work(axis: str, size: int, repeat: int) -> tuple[float, int]:
     """Work of a gradient step with one size changed."""
     setting, paths = setting_of(axis, size)
-    return work(*gradient_step(*make(setting, gpssm.Explicit(), paths)), repeat)
+    return work(*gradient_step(*make(setting, Explicit(), paths)), repeat)
 
 
 def window_work(size: int, repeat: int) -> tuple[float, int]:
     """Work of a step on windows of a record of this length."""
-    tree, data = make(replace(BASE, steps=size), gpssm.Explicit())
-    batches = gpssm.Windows(length=256, size=8)
+    tree, data = make(replace(BASE, steps=size), Explicit())
+    batches = Windows(length=256, size=8)
     inner, (trained, held, _, key) = gradient_step(tree, data)
 
     def step(trained, held, data, key):
@@ -101,7 +102,7 @@ def window_work(size: int, repeat: int) -> tuple[float, int]:
 
 def simulation_work(inducing: int, count: int, repeat: int) -> tuple[float, int]:
     """Work of `count` trajectories of `count` steps, one function draw each."""
-    (model, _), _ = make(replace(BASE, inducing=inducing), gpssm.Explicit())
+    (model, _), _ = make(replace(BASE, inducing=inducing), Explicit())
     arrays, static = eqx.partition(model, eqx.is_array)
 
     def run(arrays, key):

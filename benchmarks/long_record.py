@@ -21,6 +21,9 @@ import numpy as np
 
 import gpssm
 from benchmarks._results import write_results
+from gpssm.inference import MonteCarlo, NaturalGradient
+from gpssm.methods import ModelSpec, Network, Variational
+from gpssm.optimisers import Adam, Windows
 
 TRAIN, TEST_SIZE, N_INIT = slice(40_650, 105_712), 4_000, 50
 TIMING = "peak resident memory of a process that trains on windows of 200 samples, eight at a time"
@@ -47,15 +50,18 @@ def trained(length: int, steps: int) -> dict[str, float]:
     """Fit the first samples of the record; what it took, and how the model runs free."""
     train, test, _ = record()
     episodes = gpssm.Episodes([train[:length]])
-    keys = jr.split(jr.key(0), 3)
-    model = gpssm.GPSSM.from_data(episodes, state_dim=2, num_inducing=50, key=keys[0])
-    network = gpssm.BiRNN.from_data(episodes, state_dim=2, hidden=32, key=keys[1])
-    inference = gpssm.MeanField(network, gpssm.NaturalGradient(0.1), gpssm.MonteCarlo(1))
+    method = Variational(
+        ModelSpec(2, num_inducing=50),
+        q_x=Network(32),
+        q_u=NaturalGradient(0.1),
+        expectation=MonteCarlo(1),
+        optimiser=Adam(steps, batches=Windows(length=200, size=8)),
+    )
     began = time.monotonic()
-    fitted = gpssm.fit(model, inference, episodes, steps=steps, batches=gpssm.Windows(length=200, size=8), key=keys[2])
+    fitted = gpssm.fit(episodes, method, progress=gpssm.Silent(), key=jr.key(0))
     seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    free = fitted.identified.simulate(test, n_init=N_INIT, num_samples=20, key=jr.key(1))
+    free = fitted.system.simulate(test, n_init=N_INIT, num_samples=20, key=jr.key(1))
     error = float(np.sqrt(np.mean((free.mean - test.y[N_INIT:]) ** 2)))
     return {
         "peak_mib": peak,

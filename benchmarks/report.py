@@ -1,5 +1,6 @@
 """Rebuild docs/speed.md and its figures from the JSON files: `python -m benchmarks.report`."""
 
+import argparse
 import json
 import textwrap
 from pathlib import Path
@@ -87,7 +88,7 @@ def peers(stored: dict[str, Any], assets: Path) -> str:
         "## The same bound in other frameworks",
         "Same parameters, data, noise and Adam; the peer's value over ours, so that numbers above one are in our "
         "favour and numbers below one are not. The first ten steps hold our compilation, which is slow. One competitor "
-        "is ours: the same step with `BiRNN.from_data(..., single_precision=True)`.",
+        "is ours: the same step with `Network(single_precision=True)`.",
         f"{about(stored)} {versions}.",
         table(["setting", "peer", *metrics.values(), "difference of the bound"], lines),
     ]
@@ -172,21 +173,13 @@ def growth(stored: dict[str, Any], assets: Path) -> str:
     return "\n\n".join(parts)
 
 
-def restarts(stored: dict[str, Any]) -> str:
-    """Cost of several starts at once."""
-    rows = stored["rows"]
-    together = [row for row in rows if row["metric"] == "times_one"]
-    counts = sorted({row["size"] for row in together})
-    cases = dict.fromkeys(row["case"] for row in together)
-    lines = [[case, *(number(value(together, case=case, size=count)) for count in counts)] for case in cases]
-    speedups = [row for row in rows if row["metric"] == "speedup"]
-    words = ", ".join(f"{row['case']} {row['value']:.2f}" for row in speedups)
+def devices(stored: dict[str, Any]) -> str:
+    """What two devices save."""
+    words = ", ".join(f"{row['case']} {row['value']:.2f}" for row in stored["rows"])
     parts = [
-        "## Many starts at once, and two devices",
-        "Time of training several starts together (`gpssm.fit_many`) as a multiple of one.",
-        about(stored),
-        table(["setting", *(f"{count} start{'s' if count > 1 else ''}" for count in counts)], lines),
+        "## Two devices",
         f"Episodes shared between two virtual devices (`gpssm.Devices`), times as fast as on one: {words}.",
+        about(stored),
     ]
     return "\n\n".join(parts)
 
@@ -222,7 +215,7 @@ def build(folder: Path, docs: Path) -> Path:
         "peers": lambda stored: peers(stored, assets),
         "floor": floor,
         "growth": lambda stored: growth(stored, assets),
-        "restarts": restarts,
+        "devices": devices,
         "long_record": long_record,
     }
     parts = [HEADER.strip()]
@@ -236,7 +229,11 @@ def build(folder: Path, docs: Path) -> Path:
 
 def main() -> None:
     """Write the page."""
-    print(f"wrote {build(RESULTS, DOCS).relative_to(ROOT)}")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder with the JSON files")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder for the page")
+    options = parser.parse_args()
+    print(f"wrote {build(options.results, options.docs)}")
 
 
 if __name__ == "__main__":

@@ -18,13 +18,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF, AbstractKernel, Matern12
-from jaxtyping import PRNGKeyArray
 
 import gpssm
 from benchmarks._results import write_results
-from gpssm.optimisers._adam import prepare
-from gpssm.fitting._problem import Problem
-from gpssm.models._batch import Batch
+from gpssm.fitting._problem import Problem, prepare
+from gpssm.inference import AbstractInducing, BiRNN, Collapsed, Explicit, MeanField, MonteCarlo
+from gpssm.models import GPSSM, Batch
 
 
 @dataclass(frozen=True)
@@ -78,39 +77,35 @@ def episodes_of(setting: Setting) -> gpssm.Episodes:
 def start_of(
     setting: Setting,
     episodes: gpssm.Episodes,
-    inducing: gpssm.Explicit | gpssm.Collapsed,
+    inducing: AbstractInducing,
     paths: int = 1,
     *,
     single_precision: bool = False,
-    key: PRNGKeyArray | None = None,
-) -> tuple[gpssm.GPSSM, gpssm.MeanField]:
+) -> tuple[GPSSM, MeanField]:
     """A model and its inference before training."""
-    keys = (jr.key(0), jr.key(1)) if key is None else jr.split(key)
-    model = gpssm.GPSSM.from_data(
+    model = GPSSM.from_data(
         episodes,
         state_dim=setting.states,
         kernel=setting.kernel(setting.states + setting.inputs),
         num_inducing=setting.inducing,
-        key=keys[0],
+        key=jr.key(0),
     )
-    network = gpssm.BiRNN.from_data(
+    network = BiRNN.from_data(
         episodes,
         state_dim=setting.states,
         hidden=setting.hidden,
         single_precision=single_precision,
-        key=keys[1],
+        key=jr.key(1),
     )
-    return model, gpssm.MeanField(network, inducing, gpssm.MonteCarlo(paths))
+    return model, MeanField(network, inducing, MonteCarlo(paths))
 
 
-def make(
-    setting: Setting, inducing: gpssm.Explicit | gpssm.Collapsed, paths: int = 1, *, single_precision: bool = False
-):
+def make(setting: Setting, inducing: AbstractInducing, paths: int = 1, *, single_precision: bool = False):
     """Data as a step sees them, and a start."""
     episodes = episodes_of(setting)
     data = Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes))
     start = start_of(setting, episodes, inducing, paths, single_precision=single_precision)
-    return prepare(*start, jnp.float64), data
+    return prepare(start, jnp.float64), data
 
 
 def timed(function: Callable, *args, repeat: int) -> tuple[float, float]:
@@ -174,7 +169,7 @@ def gradient_step(tree, data) -> tuple[Callable, tuple]:
 def measure(setting: Setting, repeat: int) -> list[dict]:
     """All rows of one setting."""
     rows = []
-    for method, inducing in (("explicit", gpssm.Explicit()), ("collapsed", gpssm.Collapsed())):
+    for method, inducing in (("explicit", Explicit()), ("collapsed", Collapsed())):
         tree, data = make(setting, inducing)
         step, arguments = gradient_step(tree, data)
         compile_seconds, seconds = timed(step, *arguments, repeat=repeat)

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 import gpssm
-from gpssm import baselines
+from gpssm.predict import AbstractPredictor
 from gpssm.systems import SmoothKink
 
 ASSETS = Path(__file__).with_name("assets")
@@ -26,15 +26,21 @@ def main() -> None:
     """Simulate, fit three models, draw three figures."""
     simulated = SYSTEM.simulate(episodes=31, steps=40, key=jr.key(0))
     train, test = simulated.episodes.split(test=1)
-    learnt = gpssm.identify(train, states=1, num_inducing=15, steps=800, iterations=200, network_steps=0, key=jr.key(1))
-    linear = baselines.LinearKalman.fit(train, order=1, key=jr.key(2))
-    regression = baselines.AutoregressiveGP.fit(train, output_lags=1, key=jr.key(3))
+    ours = gpssm.Auto(states=1, num_inducing=15, steps=800, iterations=200, network_steps=0)
+    learnt = _system(gpssm.fit(train, ours, key=jr.key(1)))
+    linear = _system(gpssm.fit(train, gpssm.Linear(1), key=jr.key(2)))
+    regression = gpssm.fit(train, gpssm.GPNARX(output_lags=1), key=jr.key(3)).system
     _transition(train, learnt, linear)
     _noisy_inputs(train, learnt, regression)
     _free_run(test[0], learnt, linear)
 
 
-def _function(system: gpssm.Identified, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _system(fitted: gpssm.Fit) -> gpssm.System:
+    assert isinstance(fitted.system, gpssm.System)
+    return fitted.system
+
+
+def _function(system: gpssm.System, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The learnt transition in output units, for a model whose only state is the scaled output."""
     mean, scale = system.scaler.output_mean[0], system.scaler.output_scale[0]
     with jax.enable_x64(True):
@@ -59,7 +65,7 @@ def _curve(axes: Axes, mean: np.ndarray, std: np.ndarray, label: str, colour: st
     axes.plot(GRID, mean, color=colour, lw=1.8, label=label)
 
 
-def _transition(train: gpssm.Episodes, learnt: gpssm.Identified, linear: gpssm.Identified) -> None:
+def _transition(train: gpssm.Episodes, learnt: gpssm.System, linear: gpssm.System) -> None:
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     _background(axes, train)
     axes.plot(GRID, _function(linear, GRID)[0], color="C1", lw=1.8, label="linear model")
@@ -68,7 +74,7 @@ def _transition(train: gpssm.Episodes, learnt: gpssm.Identified, linear: gpssm.I
     figure.savefig(ASSETS / "concept_transition.png", dpi=130)
 
 
-def _noisy_inputs(train: gpssm.Episodes, learnt: gpssm.Identified, regression: baselines.Autoregression) -> None:
+def _noisy_inputs(train: gpssm.Episodes, learnt: gpssm.System, regression: AbstractPredictor) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), sharey=True, layout="constrained")
     for axes, title in ((left, "regression on noisy outputs"), (right, "state-space model")):
         _background(axes, train)
@@ -84,7 +90,7 @@ def _noisy_inputs(train: gpssm.Episodes, learnt: gpssm.Identified, regression: b
     figure.savefig(ASSETS / "concept_noisy_inputs.png", dpi=130)
 
 
-def _free_run(record: gpssm.Episode, learnt: gpssm.Identified, linear: gpssm.Identified) -> None:
+def _free_run(record: gpssm.Episode, learnt: gpssm.System, linear: gpssm.System) -> None:
     figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True, layout="constrained")
     for axes, system, title in zip(panels, (linear, learnt), ("linear", "Gaussian process"), strict=True):
         gpssm.plots.rollout(axes, system.simulate(record, n_init=CONTEXT, key=jr.key(4)), record)

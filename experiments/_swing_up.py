@@ -1,6 +1,6 @@
-"""What the swing-up experiments share: the methods that compete and how they are scored."""
+"""What the swing-up experiments share: what competes beside the methods, and how all of it is scored."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -8,19 +8,20 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from gpjax.kernels import RBF, AbstractKernel, Matern12
+from gpjax.kernels import RBF, AbstractKernel
 
 import gpssm
 from experiments._trials import Study, Test
 from gpssm import metrics
-from gpssm.baselines import AutoregressiveGP, Constant, LinearKalman, PreviousEpisode, TrueSimulator
+from gpssm.baselines import TrueSimulator
+from gpssm.predict import MeanOnly
 
 HORIZONS = (5, 10, 15, 20)
 NUM_SAMPLES = 200
 BEST = (
     "RBF on states, actions, and sine and cosine of the angles; 200 inducing points or half "
     "the number of steps, if that is less; q(u) collapsed; "
-    "gpssm.fit_alternating without a network. Found on extra trials of cart-pole seed 0 that are not among the tests"
+    "Alternating without a network. Found on extra trials of cart-pole seed 0 that are not among the tests"
 )
 UNIT = "tip errors in rod lengths: distance between the true tip and the mean tip of sampled futures"
 
@@ -41,13 +42,13 @@ class FromMeasurement:
     """
 
     study: Study
-    propagation: gpssm.MeanOnly | None = None
+    propagation: MeanOnly | None = None
 
     def simulate(self, test: Test, *, n_init: int, key: Any) -> gpssm.Rollout:
         """A free run from the last measurement that may be read."""
         system, columns = self.study.task.system, list(self.study.observed)
         whole = gpssm.Episode(y=test.measured, u=test.episode.u, dt=test.episode.dt, name=test.name)
-        everything = TrueSimulator(system, observed=tuple(range(test.measured.shape[1])))
+        everything = TrueSimulator.of(system, tuple(range(test.measured.shape[1])), whole)
         run = everything.simulate(whole, n_init=n_init, num_samples=NUM_SAMPLES, propagation=self.propagation, key=key)
         return replace(
             run,
@@ -56,20 +57,6 @@ class FromMeasurement:
             noise_std=run.noise_std[columns],
             output_names=test.episode.output_names,
         )
-
-
-def gpssm_paper(train: gpssm.Episodes, *, states: int, inducing: int, hidden: int, steps: int, seed: int) -> Simulates:
-    """The paper's settings: Matern-1/2, q(u) by gradients, network only, Adam at 1e-3."""
-    keys = jr.split(jr.fold_in(jr.key(2), seed), 3)
-    size = states + train.num_inputs
-    kernel = Matern12(lengthscale=jnp.full(size, 2.0), variance=0.5)  # pyright: ignore[reportArgumentType]
-    model = gpssm.GPSSM.from_data(
-        train, state_dim=states, kernel=kernel, num_inducing=min(inducing, train.num_steps // 2), key=keys[0]
-    )
-    network = gpssm.BiRNN.from_data(train, state_dim=states, hidden=hidden, key=keys[1])
-    inference = gpssm.MeanField(network, gpssm.Explicit(), gpssm.MonteCarlo(1))
-    optimiser = gpssm.adam(steps, gpssm.Rates.all(1e-3), final=1.0)
-    return gpssm.fit(model, inference, train, optimiser=optimiser, steps=steps, key=keys[2]).identified
 
 
 def turning(study: Study, train: gpssm.Episodes, *, states: int, lags: int = 1) -> AbstractKernel:
@@ -87,40 +74,13 @@ def turning(study: Study, train: gpssm.Episodes, *, states: int, lags: int = 1) 
     return gpssm.kernels.Angles(base, inputs=inputs, radians=radians)
 
 
-def gpssm_best(study: Study, count: int, *, states: int, inducing: int, cycles: int, seed: int) -> Simulates:
-    """Our settings: a kernel that knows of angles, q(u) collapsed, states smoothed and the model fitted in turn."""
-    train = study.first(count)
-    keys = jr.split(jr.fold_in(jr.key(3), seed))
-    model = gpssm.GPSSM.from_data(
-        train,
-        state_dim=states,
-        kernel=turning(study, train, states=states),
-        num_inducing=min(inducing, train.num_steps // 2),
-        key=keys[0],
-    )
-    return gpssm.fit_alternating(model, train, cycles=cycles, iterations=cycles, key=keys[1]).identified
-
-
-def opponents(study: Study, count: int, *, order: int, lags: int, seed: int) -> dict[str, Callable[[], Any]]:
-    """Linear and autoregressive models, and the rows that need no learning."""
-    train = study.first(count)
-    simulator = {
-        "true simulator": lambda: FromMeasurement(study, gpssm.MeanOnly()),
-        "true simulator, sampled": lambda: FromMeasurement(study),
-    }
+def simulators(study: Study) -> dict[str, FromMeasurement]:
+    """The rows that need no learning at all. The true simulator does not know of delays."""
+    if study.lag:
+        return {}
     return {
-        "constant": lambda: Constant.fit(train),
-        "previous episode": lambda: PreviousEpisode.fit(study.train),
-        # It does not know of delays.
-        **(simulator if study.lag == 0 else {}),
-        "kalman": lambda: LinearKalman.fit(train, order=order, key=jr.fold_in(jr.key(4), seed)),
-        "argp": lambda: AutoregressiveGP.fit(train, output_lags=lags, key=jr.fold_in(jr.key(5), seed)),
-        "argp angles": lambda: AutoregressiveGP.fit(
-            train,
-            output_lags=lags,
-            kernel=turning(study, train, states=len(study.observed), lags=lags),
-            key=jr.fold_in(jr.key(5), seed),
-        ),
+        "true simulator": FromMeasurement(study, MeanOnly()),
+        "true simulator, sampled": FromMeasurement(study),
     }
 
 

@@ -11,16 +11,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-import gpssm
-from experiments._swing_up import NUM_SAMPLES, Simulates
+from experiments._swing_up import NUM_SAMPLES
 from experiments._trials import Study, Test
-from gpssm import plots
+from gpssm import System, plots
 
 FITS_ACROSS = 5
 """Episodes side by side in the figure of all fits."""
 
 
-def futures(path: Path, rows: Mapping[str, Mapping[int, tuple[Study, Simulates]]], n_init: Mapping[str, int]) -> None:
+def futures(path: Path, rows: Mapping[str, Mapping[int, tuple[Study, System]]], n_init: Mapping[str, int]) -> None:
     """One panel for each case and number of training episodes: the positions and angles of the last episode."""
     counts = list(next(iter(rows.values())))
     figure, grid = plt.subplots(
@@ -35,7 +34,7 @@ def futures(path: Path, rows: Mapping[str, Mapping[int, tuple[Study, Simulates]]
     plt.close(figure)
 
 
-def sampled_future(axes: Axes, study: Study, system: Simulates, test: Test, n_init: int) -> Axes:
+def sampled_future(axes: Axes, study: Study, system: System, test: Test, n_init: int) -> Axes:
     """Samples of every position and angle with the truth on top. The axis is set by the truth, not by stray samples."""
     predicted = system.simulate(test.episode, n_init=n_init, num_samples=NUM_SAMPLES, key=jr.key(0))
     shown = [i for i, state in enumerate(study.observed) if "velocity" not in study.task.system.state_names[state]]
@@ -51,7 +50,7 @@ def sampled_future(axes: Axes, study: Study, system: Simulates, test: Test, n_in
     return axes
 
 
-def latent_states(path: Path, study: Study, system: gpssm.System, count: int) -> None:
+def latent_states(path: Path, study: Study, system: System, count: int) -> None:
     """The learnt states of the last training episodes."""
     episodes = list(study.first(count))[-3:]
     figure, grid = plt.subplots(
@@ -70,7 +69,7 @@ def latent_states(path: Path, study: Study, system: gpssm.System, count: int) ->
     plt.close(figure)
 
 
-def training_fits(path: Path, study: Study, system: gpssm.System, count: int, n_init: int) -> None:
+def training_fits(path: Path, study: Study, system: System, count: int, n_init: int) -> None:
     """Free simulation of every training episode, all outputs; a few episodes side by side, then the next few below."""
     episodes, outputs = list(study.first(count)), len(study.observed)
     bands = -(-count // FITS_ACROSS)

@@ -6,15 +6,24 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import jax
+import jax.random as jr
+
 import gpssm
 from experiments import _swing_up_figures as figures
+from experiments import methods
+from experiments._learn import learn, learnt_system
 from experiments._results import Results
-from experiments._swing_up import Simulates, gpssm_best, gpssm_paper, opponents, score
+from experiments._swing_up import FromMeasurement, Simulates, score, simulators, turning
 from experiments._trials import Study
 from experiments._two_views import TwoViews
+from gpssm.methods import AbstractMethod
+from gpssm.predict import AbstractPredictor
 
-Fitter = Callable[[], Simulates]
-Drawn = dict[str, dict[int, tuple[Study, Simulates]]]
+Fitter = Callable[[], Simulates | FromMeasurement]
+Models = dict[int, tuple[Study, gpssm.System]]
+"""Ours, by the number of training episodes."""
+Drawn = dict[str, Models]
 
 
 @dataclass(frozen=True)
@@ -31,23 +40,12 @@ class Case:
     """A case that shows fewer outputs, whose model is mixed with that of this case in a row of its own."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How the two GPSSM rows are trained."""
-
-    inducing: int
-    hidden: int
-    paper_steps: int
-    best_inducing: int
-    best_cycles: int
-
-
 def run(
     results: Results,
     studies: Mapping[tuple[int, str], Study],
     cases: Mapping[str, Case],
     counts: Sequence[int],
-    settings: Settings,
+    settings: methods.SwingUp,
 ) -> None:
     """Every method on every case; models that figures need are drawn as soon as their seed is done."""
     seeds = sorted({seed for seed, _ in studies})
@@ -66,7 +64,7 @@ def _one_seed(
     studies: Mapping[str, Study],
     cases: Mapping[str, Case],
     counts: Sequence[int],
-    settings: Settings,
+    settings: methods.SwingUp,
     seed: int,
     *,
     paper: bool,
@@ -74,13 +72,11 @@ def _one_seed(
     drawn: Drawn = {name: {} for name in cases}
     for name, count in product(cases, counts):
         study, case = studies[name], cases[name]
-        methods: dict[str, Fitter] = {"gpssm paper": partial(_paper, study, case, count, settings, seed)}
+        rows: dict[str, Fitter] = {"gpssm paper": partial(_paper, study, case, count, settings, seed)}
         if not paper:
-            methods = {
-                **opponents(study, count, order=case.states, lags=case.lags, seed=seed),
-                "gpssm best": partial(_best, study, case, count, settings, seed),
-            }
-        for method, fit in methods.items():
+            rows = _opponents(study, case, count, seed)
+            rows["gpssm best"] = partial(_best, study, case, count, settings, seed)
+        for method, fit in rows.items():
             results.run(
                 f"{name} {count}",
                 method,
@@ -96,10 +92,10 @@ def _one_seed(
 
 
 def _fit_and_score(
-    fit: Fitter, drawn: dict[int, tuple[Study, Simulates]], method: str, study: Study, case: Case, count: int, seed: int
+    fit: Fitter, drawn: Models, method: str, study: Study, case: Case, count: int, seed: int
 ) -> list[dict[str, Any]]:
     system = fit()
-    if method == "gpssm best":
+    if isinstance(system, gpssm.System) and method == "gpssm best":
         drawn[count] = (study, system)
     return list(score(study, system, n_init=case.n_init, seed=seed))
 
@@ -109,7 +105,7 @@ def _score_two_views(
     cases: Mapping[str, Case],
     name: str,
     count: int,
-    settings: Settings,
+    settings: methods.SwingUp,
     seed: int,
     drawn: Drawn,
 ) -> list[dict[str, Any]]:
@@ -120,30 +116,44 @@ def _score_two_views(
     def model(view: str) -> gpssm.System:
         if count not in drawn[view]:
             drawn[view][count] = (studies[view], _best(studies[view], cases[view], count, settings, seed))
-        found = drawn[view][count][1]
-        assert isinstance(found, gpssm.System)
-        return found
+        return drawn[view][count][1]
 
     columns = tuple(case.observed.index(column) for column in cases[case.second_view].observed)
     both = TwoViews(model(name), model(case.second_view), columns)
     return list(score(studies[name], both, n_init=case.n_init, seed=seed))
 
 
-def _best(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:
-    return gpssm_best(
-        study, count, states=case.states, inducing=settings.best_inducing, cycles=settings.best_cycles, seed=seed
-    )
+def _learnt(train: gpssm.Episodes, method: AbstractMethod, key: jax.Array) -> AbstractPredictor:
+    return learn(train, method, key=key).system
 
 
-def _paper(study: Study, case: Case, count: int, settings: Settings, seed: int) -> Simulates:
-    return gpssm_paper(
-        study.first(count),
-        states=case.states,
-        inducing=settings.inducing,
-        hidden=settings.hidden,
-        steps=settings.paper_steps,
-        seed=seed,
-    )
+def _opponents(study: Study, case: Case, count: int, seed: int) -> dict[str, Fitter]:
+    """Rows that hardly learn, linear and autoregressive models."""
+    train, key = study.first(count), jr.fold_in(jr.key(4), seed)
+    kernel = turning(study, train, states=len(study.observed), lags=case.lags)
+    opponents = methods.swing_up_opponents(order=case.states, lags=case.lags, kernel=kernel)
+    return {
+        "constant": partial(_learnt, train, methods.SWING_UP_CONSTANT, key),
+        # The one before the last, however few the others learn from.
+        "previous episode": partial(_learnt, study.train, methods.SWING_UP_PREVIOUS, key),
+        **{name: partial(_itself, simulator) for name, simulator in simulators(study).items()},
+        **{name: partial(_learnt, train, method, key) for name, method in opponents.items()},
+    }
+
+
+def _itself(simulator: FromMeasurement) -> FromMeasurement:
+    return simulator
+
+
+def _best(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> gpssm.System:
+    train = study.first(count)
+    method = settings.best(train, states=case.states, kernel=turning(study, train, states=case.states))
+    return learnt_system(train, method, key=jr.fold_in(jr.key(3), seed))
+
+
+def _paper(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> gpssm.System:
+    train = study.first(count)
+    return learnt_system(train, settings.paper(train, states=case.states), key=jr.fold_in(jr.key(2), seed))
 
 
 def _draw(results: Results, drawn: Drawn, cases: Mapping[str, Case], counts: Sequence[int]) -> None:
@@ -156,7 +166,6 @@ def _draw(results: Results, drawn: Drawn, cases: Mapping[str, Case], counts: Seq
     for name, systems in drawn.items():
         if counts[-1] in systems:
             study, system = systems[counts[-1]]
-            assert isinstance(system, gpssm.System)
             word = name.replace(" ", "_")
             figures.latent_states(stem.with_name(f"{stem.name}_{word}_states.png"), study, system, counts[-1])
             figures.training_fits(

@@ -6,8 +6,9 @@ first samples, and simulates the rest.
 
 from experiments._results import Results, arguments
 from experiments._swing_up import BEST, UNIT
-from experiments._swing_up_run import Case, Settings, run
+from experiments._swing_up_run import Case, run
 from experiments._trials import NUM_EACH, load_study
+from experiments.methods import CART_POLE, SWING_UP_QUICK
 
 SEEDS = (0, 1, 2)
 COUNTS = (2, 8, 15)
@@ -15,8 +16,6 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=3, states=4, lags=1, second_view="hidden"),
     "hidden": Case(observed=(0, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_inducing=200, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: position and angle only",
@@ -47,7 +46,7 @@ def main() -> None:
     results = Results("cart_pole", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
     seeds, counts = ((SEEDS[0],), (2,)) if options.quick else (SEEDS, COUNTS)
     studies = {(s, name): load_study("cart_pole", s, case.observed) for s in seeds for name, case in CASES.items()}
-    run(results, studies, CASES, counts, QUICK if options.quick else SETTINGS)
+    run(results, studies, CASES, counts, SWING_UP_QUICK if options.quick else CART_POLE)
     print(f"results: {results.path}")
 
 

@@ -6,8 +6,9 @@ measured state, loses the way.
 
 from experiments._results import Results, arguments
 from experiments._swing_up import BEST, UNIT
-from experiments._swing_up_run import Case, Settings, run
+from experiments._swing_up_run import Case, run
 from experiments._trials import NUM_EACH, load_study
+from experiments.methods import DOUBLE_PENDULUM, SWING_UP_QUICK
 
 SEEDS = (1, 2)
 """Those on which the swing-up was learnt."""
@@ -16,8 +17,6 @@ CASES = {
     "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
     "hidden": Case(observed=(2, 3), n_init=3, states=4, lags=2),
 }
-SETTINGS = Settings(inducing=200, hidden=80, paper_steps=1500, best_inducing=200, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "double pendulum with two torques, PILCO trials of 30 steps of 0.1 s, outputs with noise of sd 0.01; "
     "hidden: angles only",
@@ -45,7 +44,7 @@ def main() -> None:
     studies = {
         (s, name): load_study("double_pendulum", s, case.observed) for s in seeds for name, case in CASES.items()
     }
-    run(results, studies, CASES, counts, QUICK if options.quick else SETTINGS)
+    run(results, studies, CASES, counts, SWING_UP_QUICK if options.quick else DOUBLE_PENDULUM)
     print(f"results: {results.path}")
 
 

@@ -15,19 +15,23 @@ import numpy as np
 from gpjax.kernels import RBF, AbstractKernel, Matern12
 
 import gpssm
+from experiments import methods
 from experiments._kink_figures import draw_figures
+from experiments._learn import learn
 from experiments._results import Results, arguments
+from gpssm.inference import GaussHermite, MeanField
+from gpssm.models import GPSSM, SparseGP
 from gpssm.systems import Kink
 
-EPISODES, STEPS, INDUCING, HIDDEN = 200, 10, 20, 20
+EPISODES, STEPS = 200, 10
 SEEDS = (0, 1, 2, 3, 4)
-ADAM_STEPS = {"best": 2000, "paper": 4000}
-POLISH = 300
+RECIPES = {"best": methods.kink_best, "paper": methods.kink_paper}
+QUICK = {"best": {"steps": 100, "iterations": 20}, "paper": {"steps": 100}}
 KERNELS = ("rbf", "rbf+matern12", "arccos0", "mgp")
 PROTOCOL = {
     "system": "f(x) = x + 1 below 4, else 13 - 2x; process variance 0.01, observation variance 0.1, x[0] ~ N(0, 1)",
     "data": f"{EPISODES} episodes x {STEPS} steps, data seed = seed",
-    "model": f"{INDUCING} inducing points spread over the data range, {HIDDEN} hidden units, "
+    "model": f"{methods.KINK_INDUCING} inducing points spread over the data range, {methods.KINK_HIDDEN} hidden units, "
     "emission fixed to the truth but for its noise",
     "rmse_visited": "transition mean against f on 400 even points over the 1 to 99 % range of the true visited states",
     "rmse_kink": "the same within 0.5 of x = 4",
@@ -58,44 +62,23 @@ def identity_scaler() -> gpssm.Scaler:
     )
 
 
-def learn(case: str, name: str, episodes: gpssm.Episodes, quick: bool, key: jax.Array) -> gpssm.FitResult:
+def fit_kernel(case: str, name: str, episodes: gpssm.Episodes, quick: bool, key: jax.Array) -> gpssm.Fit:
     """Fit one kernel by one recipe."""
-    kernel_key, model_key, network_key, fit_key, refine_key = jr.split(key, 5)
-    model = gpssm.GPSSM.from_data(
-        episodes,
-        state_dim=1,
-        kernel=kernel_for(name, kernel_key),
-        num_inducing=INDUCING,
-        process_variance=0.1,
-        noise_variance=0.1,
-        scaler=identity_scaler(),
-        key=model_key,
-    )
-    network = gpssm.BiRNN.from_data(episodes, state_dim=1, hidden=HIDDEN, skip=False, key=network_key)
-    inducing = gpssm.Collapsed() if case == "best" else gpssm.Explicit()
-    steps = 100 if quick else ADAM_STEPS[case]
-    fitted = gpssm.fit(
-        model,
-        gpssm.MeanField(network, inducing, gpssm.MonteCarlo(1)),
-        episodes,
-        scaler=identity_scaler(),
-        steps=steps,
-        key=fit_key,
-    )
-    if case == "paper":
-        return fitted
-    options = {"iterations": 20 if quick else POLISH, "key": refine_key}
-    candidates = [
-        gpssm.refine(fitted, episodes, network_steps=0, **options),
-        gpssm.fit_free(model, episodes, scaler=identity_scaler(), **options),
-    ]
-    return max(candidates, key=final_bound)
+    kernel_key, fit_key = jr.split(key)
+    recipe = RECIPES[case](kernel_for(name, kernel_key), **(QUICK[case] if quick else {}))
+    fitted = learn(episodes, recipe, scaler=identity_scaler(), key=fit_key)
+    return higher_bound(fitted) if fitted.parts else fitted
 
 
-def learnt_function(fitted: gpssm.FitResult, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def higher_bound(fitted: gpssm.Fit) -> gpssm.Fit:
+    """Of two starts the one that ended with the higher bound."""
+    return max(fitted.parts, key=final_bound)
+
+
+def learnt_function(fitted: gpssm.Fit, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the transition function."""
     with jax.enable_x64(True):
-        dynamics = fitted.identified.model.transition.condition()
+        dynamics = model_of(fitted).transition.condition()
         moments = jax.vmap(lambda point: dynamics.moments(point, jnp.zeros(0)))
         mean, variance = moments(jnp.asarray(x)[:, None])
     return np.asarray(mean)[:, 0], np.sqrt(np.asarray(variance)[:, 0])
@@ -123,14 +106,14 @@ def main() -> None:
         line = linear_fit(simulated[seed].episodes)
         results.run("trivial", "keep_state", seed, lambda s=seed: scores(lambda x: x, visited[s]))
         results.run("trivial", "linear", seed, lambda s=seed, line=line: scores(line, visited[s]))
-    for case, name, seed in product(("best", "paper"), kernels, seeds):
+    for case, name, seed in product(RECIPES, kernels, seeds):
 
         def work(case=case, name=name, seed=seed):
             episodes = simulated[seed].episodes
-            fitted = learn(case, name, episodes, options.quick, jr.fold_in(jr.key(1), seed))
+            fitted = fit_kernel(case, name, episodes, options.quick, jr.fold_in(jr.key(1), seed))
             if seed == seeds[0]:
                 store_curve(options.out, case, name, fitted, episodes)
-            model = fitted.identified.model
+            model = model_of(fitted)
             return {
                 **scores(lambda x: learnt_function(fitted, x)[0], visited[seed]),
                 "process_variance": float(model.transition.noise_variance()[0]),
@@ -143,10 +126,17 @@ def main() -> None:
     print(f"results: {results.path}")
 
 
-def final_bound(fitted: gpssm.FitResult) -> float:
+def model_of(fitted: gpssm.Fit) -> GPSSM:
+    """The state-space model of a fit that is known to have one."""
+    assert isinstance(fitted.system, gpssm.System)
+    return fitted.system.model
+
+
+def final_bound(fitted: gpssm.Fit) -> float:
     """Bound per time step at the end: the last value of a deterministic polish, the mean over the last steps of
     Adam."""
-    deterministic = isinstance(fitted.inference.expectation, gpssm.GaussHermite)
+    assert isinstance(fitted.inference, MeanField)
+    deterministic = isinstance(fitted.inference.expectation, GaussHermite)
     return float(fitted.history.bound[-1] if deterministic else fitted.history.bound[-100:].mean())
 
 
@@ -157,12 +147,12 @@ def linear_fit(episodes: gpssm.Episodes):
     return lambda x: slope * x + offset
 
 
-def store_curve(out, case: str, name: str, fitted: gpssm.FitResult, episodes: gpssm.Episodes) -> None:
+def store_curve(out, case: str, name: str, fitted: gpssm.Fit, episodes: gpssm.Episodes) -> None:
     """Keep what the figures need, so that they can be drawn again without training."""
     x = np.linspace(-8.0, 14.0, 1101)
     mean, std = learnt_function(fitted, x)
-    transition = fitted.identified.model.transition
-    assert isinstance(transition, gpssm.SparseGP)
+    transition = model_of(fitted).transition
+    assert isinstance(transition, SparseGP)
     inducing = np.asarray(transition.inducing)[:, 0]
     y = np.stack([episode.y[:, 0] for episode in episodes])
     folder = out / "kink_curves"

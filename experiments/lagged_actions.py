@@ -6,8 +6,9 @@ motion.
 
 from experiments._results import Results, arguments
 from experiments._swing_up import BEST, UNIT
-from experiments._swing_up_run import Case, Settings, run
+from experiments._swing_up_run import Case, run
 from experiments._trials import delayed, load_study
+from experiments.methods import CART_POLE, SWING_UP_QUICK
 
 SEEDS = (0, 1, 2)
 COUNTS = (15,)
@@ -17,8 +18,6 @@ CASES = {
     "lagged": Case(observed=(0, 3), n_init=4, states=6, lags=4),
 }
 LAGS = {"aligned": 0, "lagged": LAG}
-SETTINGS = Settings(inducing=100, hidden=50, paper_steps=4000, best_inducing=200, best_cycles=25)
-QUICK = Settings(inducing=20, hidden=8, paper_steps=20, best_inducing=20, best_cycles=2)
 PROTOCOL = {
     "system": "cart-pole, PILCO trials, position and angle measured; lagged: the action recorded at t acts at t + 2",
     "training": "the first 15 trials of 16",
@@ -41,7 +40,7 @@ def main() -> None:
         for s in seeds
         for name, case in CASES.items()
     }
-    run(results, studies, CASES, counts, QUICK if options.quick else SETTINGS)
+    run(results, studies, CASES, counts, SWING_UP_QUICK if options.quick else CART_POLE)
     print(f"results: {results.path}")
 
 

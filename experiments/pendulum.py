@@ -4,8 +4,6 @@ The velocity is never measured. Held-out episodes are simulated from their first
 with the true velocity.
 """
 
-from typing import Any
-
 import jax.random as jr
 import matplotlib
 
@@ -14,19 +12,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gpssm
+from experiments import methods
+from experiments._learn import learnt_system
 from experiments._results import Results, arguments
 from gpssm import metrics, plots
 from gpssm.systems import Pendulum
 
 TRAIN, TEST, STEPS, N_INIT = 15, 5, 40, 10
 SEEDS = (0, 1, 2, 3, 4)
-SETTINGS: dict[str, Any] = {"states": 2, "num_inducing": 50, "hidden": 32, "steps": 1500, "iterations": 300}
+NAMED = ("states", "num_inducing", "hidden", "steps", "iterations")
 PROTOCOL = {
     "system": "driven damped pendulum, dt 0.1 s, torque up to 6 Nm held for 4 steps, angle measured with sd 0.02 rad, "
     "velocity hidden",
     "data": f"{TRAIN} training and {TEST} held-out episodes x {STEPS} steps, data seed = seed",
     "prediction": f"free simulation of the held-out episodes from their first {N_INIT} samples, which are not scored",
-    "model": SETTINGS,
+    "model": {name: getattr(methods.PENDULUM, name) for name in NAMED},
     "selection": "settings fixed in advance, the same for all seeds; nothing is chosen by these scores",
     "trivial": "constant: training mean; linear: least-squares model of two lags run freely",
 }
@@ -38,9 +38,9 @@ def score(truth: np.ndarray, mean: np.ndarray) -> dict[str, float]:
 
 
 def gpssm_scores(train: gpssm.Episodes, test: gpssm.Episodes, velocity: np.ndarray, quick: bool, seed: int, figure):
-    """Identify, simulate, compare."""
-    settings = {**SETTINGS, "num_inducing": 20, "steps": 100, "iterations": 10} if quick else SETTINGS
-    system = gpssm.identify(train, **settings, progress=gpssm.Silent(), key=jr.fold_in(jr.key(1), seed))
+    """Learn, simulate, compare."""
+    method = methods.PENDULUM_QUICK if quick else methods.PENDULUM
+    system = learnt_system(train, method, key=jr.fold_in(jr.key(1), seed))
     rollouts = [system.simulate(run, n_init=N_INIT, key=jr.key(i)) for i, run in enumerate(test)]
     truth = np.concatenate([run.y[N_INIT:] for run in test])
     low, high = (np.concatenate(side) for side in zip(*(r.interval(0.95) for r in rollouts), strict=True))

@@ -15,24 +15,26 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gpssm
+from experiments import methods
+from experiments._learn import learn
 from experiments._results import Results, arguments
 from experiments._swing_up import turning
 from experiments._trials import load_study
-from gpssm.fitting._progress import Silent, Status
+from gpssm.fitting import Status
 
-SEED, TRIALS, STATES, OBSERVED = 1, 14, 4, (2, 3)
+SEED, TRIALS, OBSERVED = 1, 14, (2, 3)
 INDUCING = (100, 200)
 CYCLES = 25
 PROTOCOL = {
     "system": "double pendulum, angles measured with noise of sd 0.01, no process noise; 14 trials of seed 1",
     "model": "as in the double pendulum's row `gpssm best`, 4 states",
-    "measure": "after each cycle of gpssm.fit_alternating: bound per step, mean process variance of the two hidden "
+    "measure": "after each cycle of Alternating: bound per step, mean process variance of the two hidden "
     "states (their own variance is about one), and measurement variances over the true ones",
     "selection": "nothing is chosen",
 }
 
 
-class Watch(Silent):
+class Watch(gpssm.Silent):
     """Remembers the cycles of a fit."""
 
     def __init__(self, truth: np.ndarray):
@@ -41,7 +43,7 @@ class Watch(Silent):
 
     def update(self, status: Status) -> None:
         """Bound and noises after a cycle."""
-        if status.stage != "cycle":
+        if status.stage != "cycle" or status.process_noise is None:
             return
         found = {
             "bound": status.bound,
@@ -55,12 +57,10 @@ def watched(inducing: int, cycles: int) -> list[dict[str, Any]]:
     """One fit, cycle by cycle."""
     study = load_study("double_pendulum", SEED, OBSERVED)
     train = study.first(TRIALS)
-    keys = jr.split(jr.fold_in(jr.key(3), SEED))
-    model = gpssm.GPSSM.from_data(
-        train, state_dim=STATES, kernel=turning(study, train, states=STATES), num_inducing=inducing, key=keys[0]
-    )
     watch = Watch((0.01 / np.asarray(gpssm.Scaler.from_episodes(train).output_scale)) ** 2)
-    gpssm.fit_alternating(model, train, cycles=cycles, iterations=0, progress=watch, key=keys[1])
+    kernel = turning(study, train, states=methods.PROCESS_NOISE_STATES)
+    method = methods.process_noise(kernel, inducing=inducing, cycles=cycles)
+    learn(train, method, progress=watch, key=jr.fold_in(jr.key(3), SEED))
     return watch.rows
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     results = Results("process_noise", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
     for inducing in (20,) if options.quick else INDUCING:
         work = partial(watched, inducing, 2 if options.quick else CYCLES)
-        results.run(f"{inducing} inducing points", "fit_alternating", SEED, work)
+        results.run(f"{inducing} inducing points", "alternating", SEED, work)
     draw(results)
     print(f"results: {results.path}")
 

@@ -19,61 +19,23 @@ import matplotlib.pyplot as plt
 import gpssm
 from experiments._data import SETS, cascaded_tanks, halves
 from experiments._free_run import N_INIT, free_run, mean_run_error, scores
+from experiments._learn import learn
 from experiments._results import Results, arguments
+from experiments.methods import REAL_SETS_QUICK, Methods, real_set_families
 from gpssm import plots
-from gpssm.evaluate import (
-    AbstractDeterministic,
-    AutoregressiveGPCandidate,
-    AutoregressiveLinearCandidate,
-    ConstantCandidate,
-    FreeStatesCandidate,
-    GPSSMCandidate,
-    LinearKalmanCandidate,
-    LongRuns,
-    Mixture,
-    OutputErrorCandidate,
-    Selection,
-    grid,
-    select,
-)
+from gpssm.evaluate import LongRuns, Selection, Shares, select
+from gpssm.methods import Mixture
+from gpssm.predict import AbstractPredictor, MixturePredictor
 
 SEEDS = (0, 1, 2, 3, 4)
 TANKS_N_INIT = 5
 SMALLEST_SHARE = 0.02
 """Candidates with less than this share of the mixture are left out of it."""
-Candidates = dict[str, Any]
 
 
-def families(name: str) -> dict[str, Candidates]:
-    """What is compared on a set, from simple to complex."""
-    # The drive's sensor counts pulses: it shows the speed without its sign. Only fits by free runs know of that.
-    unsigned = name == "drive"
-    by_bound = {
-        "gpssm network, states=2": GPSSMCandidate(2, steps=1500, iterations=0),
-        "gpssm bound, states=2": FreeStatesCandidate(2, iterations=100),
-    }
-    return {
-        "constant": {"constant": ConstantCandidate()},
-        "arx": grid("arx", AutoregressiveLinearCandidate, output_lags=(2, 4, 8)),
-        "kalman": grid("kalman", LinearKalmanCandidate, order=(2, 3, 4)),
-        "gp-narx": grid("gp-narx", AutoregressiveGPCandidate, output_lags=(4, 10), increment=(False,)),
-        "gpssm": {
-            f"gpssm free runs, states={states}, trusting={trusting}": OutputErrorCandidate(
-                states, trusting=trusting, reading=gpssm.Unsigned() if unsigned else None
-            )
-            for states, trusting in ((2, 0), (3, 0), (2, 2), (3, 2))
-        }
-        | ({} if unsigned else by_bound),
-    }
-
-
-def quick_families(name: str) -> dict[str, Candidates]:
-    """A few small ones."""
-    return {
-        "constant": {"constant": ConstantCandidate()},
-        "arx": grid("arx", AutoregressiveLinearCandidate, output_lags=(2,)),
-        "gpssm": grid("gpssm", OutputErrorCandidate, states=(1,), num_inducing=(8,), rounds=(1,)),
-    }
+def families(name: str) -> dict[str, Methods]:
+    """What is compared on a set. The drive's sensor counts pulses: it shows the speed without its sign."""
+    return real_set_families(unsigned=name == "drive")
 
 
 PROTOCOL = {
@@ -90,10 +52,10 @@ PROTOCOL = {
     "where that of the actuator covered everything; that the width helps was judged on held-out blocks of its training "
     "half. On ball-beam a linear autoregression had been best on the test half and lost on the held-out blocks, where "
     "it exploded; that it is kept from that came of it",
-    "gpssm": "free runs: a sparse-GP correction of a stable linear system (gpssm.fit_output_error); on the drive "
+    "gpssm": "free runs: a sparse-GP correction of a stable linear system (OutputError); on the drive "
     "outputs are magnitudes, because its sensor is known to lose the sign, and only these fits compete; network: "
-    "gpssm.fit with a recognition network; bound: gpssm.fit_free",
-    "candidates": {family: list(candidates) for family, candidates in families("").items()},
+    "Variational with a recognition network; bound: Variational with states at each step",
+    "candidates": {family: list(methods) for family, methods in families("").items()},
     "point prediction": "the median of sampled trajectories, because a few that leave the range of the data pull the "
     "mean with them; so judged on held-out blocks of the actuator's training half, where it came closer than the mean",
     "units": "of the record",
@@ -107,16 +69,19 @@ def load(name: str) -> tuple[gpssm.Episodes, gpssm.Episode, int]:
     return *halves(name), N_INIT
 
 
-def held_out_scores(candidates: Candidates, train: gpssm.Episodes, n_init: int, quick: bool) -> Selection:
+def held_out_scores(methods: Methods, train: gpssm.Episodes, n_init: int, quick: bool) -> Selection:
     """Free runs over held-out blocks of the training record."""
-    found = select(candidates, train, n_init=n_init, folds=LongRuns(2 if quick else 4), seeds=1, key=jr.key(0))
+    found = select(methods, train, n_init=n_init, folds=LongRuns(2 if quick else 4), seeds=1, key=jr.key(0))
+    if found.interrupted:
+        raise KeyboardInterrupt
     print(found.table(), flush=True)
     return found
 
 
 def among(selection: Selection, names: list[str]) -> Selection:
     """The part of a selection that is about some of the candidates."""
-    return Selection(tuple(names), tuple(score for score in selection.scores if score.candidate in names))
+    methods = {name: selection.methods[name] for name in names}
+    return Selection(methods, tuple(trial for trial in selection.trials if trial.candidate in methods))
 
 
 def stacked(selection: Selection) -> str:
@@ -126,35 +91,42 @@ def stacked(selection: Selection) -> str:
     return json.dumps({"width": round(found.width, 3), "shares": kept})
 
 
-def read_mixture(text: str) -> Mixture:
+def read_shares(text: str) -> Shares:
     """The mixture from the results file."""
-    return Mixture(**json.loads(text))
+    return Shares(**json.loads(text))
 
 
-def one_set(results: Results, name: str, compared: dict[str, Candidates], quick: bool) -> None:
+def mixture(methods: Methods, shares: Shares) -> Mixture:
+    """The method that fits it."""
+    kept = shares.above(SMALLEST_SHARE)
+    return Mixture({name: methods[name] for name in kept}, tuple(kept.values()), shares.width)
+
+
+def one_set(results: Results, name: str, compared: dict[str, Methods], quick: bool) -> None:
     """Choose within each family and over all of them, then fit the chosen ones with every seed."""
     train, test, n_init = load(name)
-    everything = {key: candidate for candidates in compared.values() for key, candidate in candidates.items()}
-    ours = [key for family, candidates in compared.items() if family != "gp-narx" for key in candidates]
+    everything = {key: method for methods in compared.values() for key, method in methods.items()}
+    ours = [key for family, methods in compared.items() if family != "gp-narx" for key in methods]
     scored = cache(lambda: held_out_scores(everything, train, n_init, quick))
     chosen = {
-        family: results.choice(name, family, lambda names=list(candidates): among(scored(), names).best or names[0])
-        for family, candidates in compared.items()
+        family: results.choice(name, family, lambda names=list(methods): among(scored(), names).best or names[0])
+        for family, methods in compared.items()
     }
     finalists = [key for family, key in chosen.items() if family != "gp-narx"]
     chosen["selected"] = results.choice(name, "selected", lambda: among(scored(), finalists).winner or finalists[0])
     chosen["stacked"] = results.choice(name, "stacked", lambda: stacked(among(scored(), ours)))
 
     @cache
-    def fitted(key: str, seed: int) -> Any:
-        return everything[key](train, key=jr.fold_in(jr.key(1), seed))
+    def fitted(key: str, seed: int) -> AbstractPredictor:
+        return learn(train, everything[key], key=jr.fold_in(jr.key(1), seed)).system
 
-    def system(method: str, seed: int) -> Any:
+    def system(method: str, seed: int) -> AbstractPredictor:
         if method != "stacked":
             return fitted(chosen[method], seed)
-        mixture = read_mixture(chosen[method])
-        members = (fitted(key, 0 if _fixed(everything[key]) else seed) for key in mixture.shares)
-        return gpssm.MixturePredictor(tuple(members), tuple(mixture.shares.values()), mixture.width)
+        # Not the method `Mixture`, which would fit its members again: most of them have rows of their own.
+        found = read_shares(chosen[method])
+        members = (fitted(key, 0 if everything[key].deterministic else seed) for key in found.shares)
+        return MixturePredictor(tuple(members), tuple(found.shares.values()), found.width)
 
     def work(method: str, seed: int) -> list[dict[str, Any]]:
         model = system(method, seed)
@@ -165,13 +137,9 @@ def one_set(results: Results, name: str, compared: dict[str, Candidates], quick:
         return [{"metric": m, "value": v, "chosen": chosen[method]} for m, v in found.items()]
 
     for method, key in chosen.items():
-        once = quick or (method != "stacked" and _fixed(everything[key]))
+        once = quick or (method != "stacked" and everything[key].deterministic)
         for seed in SEEDS[:1] if once else SEEDS:
             results.run(name, method, seed, partial(work, method, seed))
-
-
-def _fixed(candidate: Any) -> bool:
-    return isinstance(candidate, AbstractDeterministic)
 
 
 def main() -> None:
@@ -179,7 +147,7 @@ def main() -> None:
     options = arguments(__doc__ or "", "real_sets")
     results = Results("real_sets", {**PROTOCOL, "quick": options.quick}, options.out, fresh=options.fresh)
     for name in SETS[:1] if options.quick else (*SETS, "cascaded_tanks"):
-        one_set(results, name, (quick_families if options.quick else families)(name), options.quick)
+        one_set(results, name, REAL_SETS_QUICK if options.quick else families(name), options.quick)
     print(f"results: {results.path}")
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax.random as jr
 import numpy as np
 from jaxtyping import Float, Float64
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -10,9 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpssm.data import Episode, Episodes
-from gpssm.fitting._progress import Silent
-from gpssm.methods._identify import identify
-from gpssm.predict import Rollout
+from gpssm.fitting import AbstractMethod, Silent
+from gpssm.methods import Auto, fit
+from gpssm.predict import Rollout, System
 
 __all__ = ["GPSSMRegressor"]
 
@@ -23,10 +22,13 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Row t of X is what acted on the system between the measurements t - 1 and t, so that y[t] may depend on X[t] and all
     rows before it. `predict` is a free run: it starts where the training record began and sees no outputs. For several
-    records, missing outputs, filters and forecasts use `gpssm.identify`; the fitted model is in `identified_`.
+    records, missing outputs, filters and forecasts use `gpssm.fit`; the learnt system is in `system_`, and how it came
+    about in `fit_`.
 
     - `states`: number of hidden states.
-    - `num_inducing`, `hidden`, `steps`, `iterations`: as in `gpssm.identify`.
+    - `method`: a method of gpssm that learns a state-space system, such as `gpssm.Linear(2)`; it brings its own
+      settings, and those of `Auto` here are not used. None is `gpssm.Auto`.
+    - `num_inducing`, `hidden`, `steps`, `iterations`: as in `gpssm.Auto`.
     - `num_samples`: trajectories that a prediction averages over.
     - `random_state`: a seed, a `numpy.random.RandomState`, or None.
     """
@@ -36,6 +38,7 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         # Any: scikit-learn wants parameters kept as they are given, and judged by `fit`.
         states: Any = 2,
         *,
+        method: Any = None,
         num_inducing: Any = 30,
         hidden: Any = 16,
         steps: Any = 400,
@@ -44,6 +47,7 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         random_state: Any = None,
     ):
         self.states = states
+        self.method = method
         self.num_inducing = num_inducing
         self.hidden = hidden
         self.steps = steps
@@ -68,18 +72,14 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         # The state before the first row is not measured, and no input follows the last one.
         blank = np.full((1, outputs.shape[1]), np.nan)
         record = Episode(y=np.concatenate([blank, outputs]), u=_held(X), name="training rows")
-        self.identified_ = identify(
-            Episodes([record]),
-            states=self.states,
-            num_inducing=self.num_inducing,
-            hidden=self.hidden,
-            steps=self.steps,
-            iterations=self.iterations,
-            network_steps=0,
-            progress=Silent(),
-            key=jr.key(self._seed),
-        )
-        smoothed = self.identified_.smooth(record)
+        self.fit_ = fit(Episodes([record]), self._method(), progress=Silent(), seed=self._seed)
+        if not isinstance(self.fit_.system, System):
+            raise TypeError(
+                f"method={self.method!r} learns a {type(self.fit_.system).__name__}, which has no hidden states and "
+                "cannot run without past outputs: use a method that learns a gpssm.System"
+            )
+        self.system_ = self.fit_.system
+        smoothed = self.system_.smooth(record)
         self._start = smoothed.means[0], smoothed.chols[0]
         return self
 
@@ -90,11 +90,26 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def simulate(self, X: Any) -> Rollout:
         """The free run behind `predict`, with samples and bands; its first step is the state before the first row."""
-        check_is_fitted(self, "identified_")
+        check_is_fitted(self, "system_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         mean, chol = self._start
-        return self.identified_.simulate_from(
-            mean, chol=chol, inputs=_held(X), num_samples=self.num_samples, key=jr.key(self._seed)
+        return self.system_.simulate_from(
+            mean, chol=chol, inputs=_held(X), num_samples=self.num_samples, seed=self._seed
+        )
+
+    def _method(self) -> AbstractMethod:
+        if self.method is not None:
+            if not isinstance(self.method, AbstractMethod):
+                raise TypeError(f"method={self.method!r} is no method of gpssm: write gpssm.Auto(...), or None")
+            return self.method
+        return Auto(
+            self.states,
+            num_inducing=self.num_inducing,
+            hidden=self.hidden,
+            steps=self.steps,
+            iterations=self.iterations,
+            network_steps=0,
+            tries=1,
         )
 
 

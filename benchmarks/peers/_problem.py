@@ -12,10 +12,11 @@ import numpy as np
 import optax
 from gpjax.kernels import Matern12, SumKernel
 
-import gpssm
 from benchmarks.step import Setting, make
 from gpssm._core._params import val
-from gpssm.models._batch import Batch
+from gpssm.inference import Explicit
+from gpssm.models import Batch
+from gpssm.optimisers import FullBatch
 from gpssm.optimisers._loop import start
 from gpssm.optimisers._step import TrainState, run_steps
 
@@ -40,16 +41,14 @@ class Ours:
     """The step that `gpssm.fit` compiles, with plain Adam."""
 
     def __init__(self, setting: Setting, *, single_precision: bool = False):
-        tree, data = make(setting, gpssm.Explicit(), single_precision=single_precision)
+        tree, data = make(setting, Explicit(), single_precision=single_precision)
         self.data: Batch = data
         self.optimiser = optax.adam(RATE)
         self.problem, self.state = start(tree, data, self.optimiser, None)
 
     def run(self, chunk: int) -> np.ndarray:
         """A run of steps; the bound before each of them."""
-        state, trace, _ = run_steps(
-            self.problem, self.optimiser, gpssm.FullBatch(), self.data, self.state, keys_of(chunk)
-        )
+        state, trace, _ = run_steps(self.problem, self.optimiser, FullBatch(), self.data, self.state, keys_of(chunk))
         self.state: TrainState = jax.block_until_ready(state)
         return np.asarray(trace.total)
 
@@ -57,7 +56,7 @@ class Ours:
 def write_problem(setting: Setting, chunks: int, path: Path) -> None:
     """Parameters, data and the noise of `chunks` runs of steps."""
     tree: Any  # the settings are known to have a sparse GP and a recurrent network
-    tree, data = make(setting, gpssm.Explicit())
+    tree, data = make(setting, Explicit())
     model, inference = tree
     transition, network = model.transition, inference.recognition
     parts = [kernel.kernels if isinstance(kernel, SumKernel) else (kernel,) for kernel in transition.kernels]

@@ -20,7 +20,7 @@ gpssm forecast m.gpssm --data run2.csv --inputs future.csv -o forecast.csv
 Exit codes: 0 ok, 1 disk trouble, 2 usage, 3 bad data, 4 diverged, 5 damaged or unknown file, 6 interrupted but saved,
 7 another process of a distributed fit was lost, 130 interrupted with nothing to save."""
 
-_COMMANDS = {
+COMMANDS = {
     "check": ("gpssm.cli._check:check", "Look at records before fitting: statistics, gaps, suspicious columns."),
     "fit": ("gpssm.cli._fit:fit", "Learn a model from records and save it."),
     "simulate": ("gpssm.cli._simulate:simulate", "Free run of a model under given inputs."),
@@ -37,10 +37,18 @@ _COMMANDS = {
 
 def build_app(arguments: Sequence[str]) -> App:
     """The application; settings come from flags, else from the environment, else from the file after --config."""
-    app = App(name="gpssm", help=_HELP, version=__version__, config=sources(arguments), help_format="markdown")
+    app = App(
+        name="gpssm",
+        help=_HELP,
+        version=__version__,
+        config=sources(arguments, COMMANDS),
+        help_format="markdown",
+        # Ctrl-C is answered in `main`, in words.
+        suppress_keyboard_interrupt=False,
+    )
     # A command's own help is its docstring; for the list of commands, which must appear at once, none is imported.
-    listing = not any(word in _COMMANDS for word in arguments)
-    for name, (target, summary) in _COMMANDS.items():
+    listing = not any(word in COMMANDS for word in arguments)
+    for name, (target, summary) in COMMANDS.items():
         if listing:
             app.command(target, name=name, help=summary)
         else:

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.table import Table
 
 from gpssm.cli._options import Columns, Config, CsvOptions, Json
-from gpssm.cli._outcome import Code, Outcome, screen
+from gpssm.cli._outcome import Code, Outcome, screen, tell, visible
 from gpssm.data import Episodes
 from gpssm.readers import Examination, examine
 
@@ -44,20 +44,19 @@ def _show(episodes: Episodes, found: Examination, json: bool) -> None:
     out = screen(json=json)
     records = Table("record", "rows", "missing outputs", title="Records")
     for episode in episodes:
-        records.add_row(episode.name, str(len(episode)), str(int((~episode.observed).sum())))
+        records.add_row(visible(episode.name), str(len(episode)), str(int((~episode.observed).sum())))
     out.print(records)
     step = "unknown (say --dt or --time if you know it)" if episodes.dt is None else f"{episodes.dt:g}"
-    out.print(f"Time step: {step}\n")
+    tell(out, f"Time step: {step}\n")
     channels = Table("column", "part", "missing", "mean", "sd", "smallest", "largest", title="Channels")
     for c in found.channels:
         numbers = (f"{number:.4g}" for number in (c.mean, c.sd, c.low, c.high))
-        channels.add_row(c.name, c.role, str(c.missing), *numbers)
+        channels.add_row(visible(c.name), c.role, str(c.missing), *numbers)
     out.print(channels)
     for finding in found.findings:
-        mark = "[bold red]problem[/]" if finding.serious else "[yellow]note[/]"
-        out.print(mark, end=" ")
-        out.print(f"{finding.channel}: {finding.message}; {finding.advice}", markup=False)
+        mark, style = ("problem", "bold red") if finding.serious else ("note", "yellow")
+        tell(out, f"{finding.channel}: {finding.message}; {finding.advice}", mark=mark, style=style)
     if not found.findings:
-        out.print("[green]Nothing suspicious was found.[/]")
+        tell(out, "", mark="Nothing suspicious was found.", style="green")
     if found.fit_for_learning:
-        out.print("A model can be fitted: replace check by fit, and add -o model.gpssm")
+        tell(out, "A model can be fitted: replace check by fit, and add -o model.gpssm")

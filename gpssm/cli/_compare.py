@@ -1,13 +1,17 @@
 """`gpssm compare`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from gpssm.cli._options import Config, CsvOptions, Json, positive
-from gpssm.cli._outcome import Outcome, UsageError, screen
+from gpssm.cli._options import Config, CsvOptions, Json, not_negative, positive
+from gpssm.cli._outcome import Outcome, UsageError, screen, tell, visible
+
+if TYPE_CHECKING:
+    from gpssm.evaluate import Score
 
 
 def compare(
@@ -25,7 +29,8 @@ def compare(
     """Score models on records they have not seen: RMSE, fit %, log density and coverage, of free runs and by horizon.
 
     fit % is 100 for a perfect prediction and 0 for one as good as the average of the outputs. Coverage is the share of
-    samples inside the 95 % band: 95 % is honest, less is overconfident. A higher log density is better.
+    samples inside the 95 % band: 95 % is honest, less is overconfident. A higher log density is better. All free runs
+    start from the same first rows. The numbers are those that gpssm report shows.
 
     For example:
 
@@ -38,22 +43,25 @@ def compare(
     steps = _horizons(horizons)
     if init is not None:
         positive(init, "--init")
+    not_negative(seed, "--seed")
+    from gpssm import reporting
     from gpssm.cli._predictions import opened, records
-    from gpssm.cli._score import free_run_scores, horizon_scores
 
-    facts: list[dict[str, Any]] = []
-    for path in models:
-        system = opened(path)
-        episodes = records(system, data, text, time=time, episode=episode)
-        entry: dict[str, Any] = {"model": str(path)}
-        entry["free_run"] = free_run_scores(system, episodes, seed=seed, n_init=init).facts()
-        shortest = min(len(record) for record in episodes)
-        entry["horizons"] = {
-            str(step): horizon_scores(system, episodes, step, seed=seed).facts() for step in steps if step < shortest
-        }
-        facts.append(entry)
+    systems = [(str(path), opened(path)) for path in models]
+    # Every model must know the columns, and all see the same records.
+    episodes, *_ = (records(system, data, text, time=time, episode=episode) for _, system in systems)
+    compared = reporting.compare(systems, episodes, n_init=init, horizons=steps, seed=seed)
+    scores = {entry.name: entry.scores for entry in compared.entries}
+    facts = [_facts(name, scores[name], steps) for name, _ in systems]
     _show(facts, json)
-    return Outcome({"scores": facts})
+    tell(screen(json=json), compared.headline)
+    return Outcome({"scores": facts, "n_init": compared.n_init, "verdict": compared.headline})
+
+
+def _facts(name: str, scores: "Sequence[Score]", steps: tuple[int, ...]) -> dict[str, Any]:
+    *ahead, free = scores
+    horizons = {str(score.horizon): score.facts() for score in ahead if score.horizon in steps}
+    return {"model": name, "free_run": free.facts(), "horizons": horizons}
 
 
 def _horizons(words: str) -> tuple[int, ...]:
@@ -73,6 +81,6 @@ def _show(facts: list[dict[str, Any]], json: bool) -> None:
         rows += [(f"{step} step{'s' if step != '1' else ''} ahead", s) for step, s in entry["horizons"].items()]
         for i, (what, s) in enumerate(rows):
             numbers = (f"{s['rmse']:.4g}", f"{s['fit_percent']:.1f}", f"{s['log_density']:.3f}")
-            table.add_row(entry["model"] if i == 0 else "", what, *numbers, f"{100 * s['coverage95']:.1f} %")
+            table.add_row(visible(entry["model"]) if i == 0 else "", what, *numbers, f"{100 * s['coverage95']:.1f} %")
         table.add_section()
     screen(json=json).print(table)

@@ -3,7 +3,7 @@
 import difflib
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,13 @@ from cyclopts.config import Dict, Env
 from gpssm.cli._outcome import UsageError
 
 PREFIX = "GPSSM_"
-COMMANDS = ("check", "fit", "simulate", "forecast", "predict", "smooth", "compare", "info", "demo", "datasets")
 
 
-def sources(arguments: Sequence[str]) -> list[Any]:
-    """Where settings come from besides flags, the stronger first."""
+def sources(arguments: Sequence[str], tables: Collection[str]) -> list[Any]:
+    """Where settings come from besides flags, the stronger first. Files have a table for each command."""
     path = _config_path(arguments)
     environment = [_known_variables, Env(PREFIX, show=False)]
-    return environment if path is None else [*environment, Dict(_read(path), source=str(path))]
+    return environment if path is None else [*environment, Dict(_read(path, tables), source=str(path))]
 
 
 def _config_path(arguments: Sequence[str]) -> Path | None:
@@ -33,7 +32,7 @@ def _config_path(arguments: Sequence[str]) -> Path | None:
     return None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, tables: Collection[str]) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -43,8 +42,8 @@ def _read(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML ({error}); correct it there") from error
     for key, value in content.items():
-        if key not in COMMANDS:
-            near = difflib.get_close_matches(key, COMMANDS, n=1)
+        if key not in tables:
+            near = difflib.get_close_matches(key, list(tables), n=1)
             meant = f"did you mean [{near[0]}]? " if near else ""
             raise UsageError(
                 f"{path}: '{key}' is not a command; {meant}settings stand in a table named after the command, such as "

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gpssm.cli._catalogue import PublicSet
-from gpssm.cli._files import write_csv
+from gpssm.cli._predictions import write_csv
 from gpssm.data import DataError
 from gpssm.readers._csv import CsvFormat, read_table
 from gpssm.readers._variables import mat_variables

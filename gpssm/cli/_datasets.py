@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gpssm.cli._catalogue import CATALOGUE, PublicSet, find
 from gpssm.cli._options import Json, Out
-from gpssm.cli._outcome import Outcome, UsageError, screen
+from gpssm.cli._outcome import Outcome, UsageError, screen, tell, visible
 from gpssm.cli._targets import check_target
 
 datasets = App(name="datasets", help="List, fetch and convert public records.", help_format="plaintext")
@@ -33,12 +33,12 @@ def list_sets(*, json: Json = False) -> Outcome:
         copy = local_copy(entry)
         step = "?" if entry.dt is None else f"{entry.dt:g}"
         channels = ", ".join(entry.inputs), ", ".join(entry.outputs)
-        table.add_row(entry.name, *channels, step, str(copy or "-"))
+        table.add_row(entry.name, *channels, step, visible(copy or "-"))
         facts.append({**vars(entry), "copy": copy})
     out = screen(json=json)
     out.print(table)
     for entry in CATALOGUE:
-        out.print(f"{entry.name}: {entry.about}. From {entry.source}; sha256 {entry.sha256}", markup=False)
+        tell(out, f"{entry.name}: {entry.about}. From {entry.source}; sha256 {entry.sha256}")
     return Outcome({"datasets": facts})
 
 
@@ -60,8 +60,8 @@ def fetch(
     entry = find(name)
     path = local_copy(entry) or _download(entry, url)
     out = screen(json=json)
-    out.print(f"{entry.name} is in {path}")
-    out.print(f"Next: gpssm datasets convert {entry.name} {path} -o {entry.name}.csv")
+    tell(out, f"{entry.name} is in {path}")
+    tell(out, f"Next: gpssm datasets convert {entry.name} {path} -o {entry.name}.csv")
     return Outcome({"name": entry.name, "path": str(path), "sha256": entry.sha256})
 
 
@@ -84,7 +84,7 @@ def convert(name: str, file: Path, *, output: Out, json: Json = False) -> Outcom
     inputs = f" --inputs {','.join(entry.inputs)}" if entry.inputs else ""
     episode = f" --episode {entry.episode}" if entry.episode else ""
     following = f"gpssm check {output} --outputs {','.join(entry.outputs)}{inputs}{episode}{step}"
-    screen(json=json).print(f"[green]Wrote[/] {output}: {rows} rows.\nNext: {following}")
+    tell(screen(json=json), f"{output}: {rows} rows.\nNext: {following}", mark="Wrote", style="green")
     return Outcome({"output": str(output), "rows": rows, "next": following})
 
 

@@ -3,16 +3,17 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from gpssm.cli._distributed import Distribution, hold_lifeline, watch_over
-from gpssm.cli._folder import prepare_folder, remove_if_empty
-from gpssm.cli._holdout import split
-from gpssm.cli._options import Columns, Config, CsvOptions, Json, Out, positive
+from gpssm.cli._methods import METHODS, Flags, find_method
+from gpssm.cli._options import Columns, Config, CsvOptions, Json, Out, not_negative
 from gpssm.cli._outcome import Outcome, UsageError
-from gpssm.cli._targets import check_target
+from gpssm.cli._targets import check_target, prepare_folder, remove_if_empty
+from gpssm.data import DataError, Episodes
+from gpssm.data._holdout import hold_out
 from gpssm.readers import examine
 
 MAX_STATES = 50
@@ -23,18 +24,17 @@ def fit(
     output: Out,
     columns: Columns = Columns(),
     text: CsvOptions = CsvOptions(),
+    method: Annotated[
+        str, Parameter(help="; ".join(f"{name}: {entry.about}" for name, entry in METHODS.items()) + ".")
+    ] = "auto",
     states: Annotated[
         str | None,
-        Parameter(help="Hidden states: 2, or 1:6 to choose by held-out score. By default one more than outputs."),
+        Parameter(
+            help="Hidden states (lags for arx and gp-narx): 2, or 1:6 to choose by free runs over parts of the "
+            "training data. By default one more than outputs."
+        ),
     ] = None,
-    kernel: Annotated[
-        str, Parameter(help="rbf, matern12, matern32, matern52, rq, linear, arccosine, joined by + and *.")
-    ] = "rbf",
-    inducing: Annotated[int, Parameter(help="Inducing points: more describe wilder dynamics, at a cost.")] = 50,
-    hidden: Annotated[int, Parameter(help="Size of the network that reads states off outputs.")] = 32,
-    steps: Annotated[int, Parameter(help="Steps of training.")] = 800,
-    polish: Annotated[int, Parameter(help="Iterations of the polishing that follows; 0 leaves it out.")] = 150,
-    network: Annotated[int, Parameter(help="Steps in which the network follows the polished model; 0 drops it.")] = 400,
+    flags: Flags = Flags(),
     seed: Annotated[int, Parameter(help="Same seed, same data, same versions: same model.")] = 0,
     holdout: Annotated[
         float | None,
@@ -43,9 +43,6 @@ def fit(
             "a fifth: of five and more records whole ones, else the end of each that is long enough."
         ),
     ] = None,
-    tries: Annotated[
-        int, Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part.")
-    ] = 3,
     report: Annotated[
         bool, Parameter(help="Write a page beside the model that judges it on the held-out part.")
     ] = True,
@@ -70,54 +67,59 @@ def fit(
     ```
     gpssm fit run1.csv run2.csv --outputs angle --inputs torque --dt 0.1 -o model.gpssm
     gpssm fit data/*.csv --outputs y --inputs u --time t --states 1:4 --kernel rbf+matern12 -o model.gpssm
+    gpssm fit run1.csv --outputs y --inputs u --dt 0.1 --method linear --states 1:6 -o linear.gpssm
     ```
     """
     choices = parse_states(states)
-    for value, flag in ((inducing, "--inducing"), (hidden, "--hidden"), (steps, "--steps"), (tries, "--tries")):
-        positive(value, flag)
-    for value, flag in ((polish, "--polish"), (network, "--network"), (seed, "--seed")):
-        if value < 0:
-            raise UsageError(f"{flag} is {value}; it must not be negative")
+    entry = find_method(method, flags)
+    not_negative(seed, "--seed")
     distribution.check()
+    if distribution.distributed and not entry.shared:
+        sharing = ", ".join(name for name, other in METHODS.items() if other.shared)
+        raise UsageError(f"--distributed: processes cannot share the work of --method {method}, but that of {sharing}")
     if distribution.distributed and not hold_lifeline():
         watch_over(sys.argv[1:])
     if distribution.leads:
         check_target(output, files)
     episodes = columns.read(files, text)
     examine(episodes).require_fit_for_learning(", ".join(str(file) for file in files[:3]))
-    train, held_out = split(episodes, holdout)
-    if choices is None:
-        choices = range(episodes.num_outputs + 1, episodes.num_outputs + 2)
-    if len(choices) > 1 and held_out is None:
-        raise UsageError("--states with a range needs held-out data to choose by; leave --holdout 0 out")
+    train, held_out = _split(episodes, holdout)
     folder = output.with_name(output.name + ".checkpoints")
     if distribution.leads:
         prepare_folder(folder, resume)
     try:
         with distribution.meet() as devices:
             # Only now: JAX takes a second to import, and complaints should not. Processes have to meet before that.
+            from gpssm.cli._learn import Task
             from gpssm.cli._run_fit import run_fit
-            from gpssm.cli._train import Recipe
 
-            recipe = Recipe(kernel, inducing, hidden, steps, polish, network, seed)
-            settings: dict[str, Any] = {"files": [str(file) for file in files], "holdout": holdout, **vars(recipe)}
-            return run_fit(
-                train,
-                held_out,
-                choices,
-                recipe,
-                output,
-                settings=settings,
-                tries=tries,
-                report=report,
+            task = Task(
+                train=train,
+                held_out=held_out,
+                method=method,
+                entry=entry,
+                states=choices or range(episodes.num_outputs + 1, episodes.num_outputs + 2),
+                flags=flags,
+                seed=seed,
+                output=output,
                 folder=folder,
-                devices=devices,
+                report=report,
+                settings={"files": [str(file) for file in files], "holdout": holdout, **flags.given()},
                 again=_again(files),
-                json=json,
             )
+            return run_fit(task, devices=devices, json=json)
     finally:
         if distribution.leads:
             remove_if_empty(folder)
+
+
+def _split(episodes: Episodes, holdout: float | None) -> tuple[Episodes, Episodes | None]:
+    try:
+        return hold_out(episodes, holdout)
+    except DataError as error:
+        if holdout is None:
+            raise
+        raise UsageError(f"--holdout {holdout:g}: {error}") from error
 
 
 def parse_states(words: str | None) -> range | None:

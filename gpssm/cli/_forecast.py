@@ -5,9 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Names, Out, positive
+from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
 from gpssm.cli._outcome import Outcome, UsageError
-from gpssm.cli._targets import check_target, parse_quantiles
+from gpssm.cli._targets import check_target
 
 
 def forecast(
@@ -18,9 +18,7 @@ def forecast(
     inputs: Annotated[Path | None, Parameter(help="File with the inputs to come, one row per step.")] = None,
     steps: Annotated[int | None, Parameter(help="How many steps, for a model without inputs.")] = None,
     time: Annotated[str | None, Parameter(help="Column of time stamps in the record, to be checked.")] = None,
-    samples: Annotated[int, Parameter(help="Sampled trajectories to write beside the moments.")] = 0,
-    quantiles: Annotated[Names, Parameter(help="Levels, by default 0.025,0.5,0.975.")] = None,
-    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    draws: Draws = Draws(),
     text: CsvOptions = CsvOptions(),
     config: Config = None,
     json: Json = False,
@@ -36,25 +34,20 @@ def forecast(
     gpssm forecast model.gpssm --data run2.csv --inputs future.csv -o forecast.csv
     ```
     """
-    levels = parse_quantiles(quantiles)
+    draws.check()
     check_target(output, [model, data, *([] if inputs is None else [inputs])])
-    if samples < 0:
-        raise UsageError(f"--samples is {samples}; it must not be negative")
     if (inputs is None) == (steps is None):
         raise UsageError("give either --inputs FILE with the inputs to come or, for a model without inputs, --steps N")
     if steps is not None:
         positive(steps, "--steps")
-    import jax.random as jr
-
-    from gpssm.cli._files import prediction_columns
-    from gpssm.cli._predictions import opened, records, written
+    from gpssm.cli._predictions import opened, prediction_columns, records, without_inputs, written
     from gpssm.readers import read_inputs
 
     system = opened(model)
-    if steps is not None and system.input_names:
-        raise UsageError(f"this model has inputs ({', '.join(system.input_names)}); give them with --inputs FILE")
+    without_inputs(system, steps)
     (episode,) = records(system, [data], text, time=time, episode=None)
     future = None if inputs is None else read_inputs(inputs, inputs=system.input_names, style=text.style)
-    rollout = system.forecast(episode, inputs=future, steps=steps, num_samples=max(200, samples), key=jr.key(seed))
-    columns = prediction_columns(rollout, levels, samples)
+    count = max(200, draws.samples)
+    rollout = system.forecast(episode, inputs=future, steps=steps, num_samples=count, seed=draws.seed)
+    columns = prediction_columns(rollout, draws)
     return written(output, [(str(data), columns)], note=f"It goes on from the end of {data}.", json=json, model=model)

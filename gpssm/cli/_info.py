@@ -5,7 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from gpssm.cli._options import Json, Model
-from gpssm.cli._outcome import Outcome, UsageError, screen
+from gpssm.cli._outcome import Outcome, UsageError, screen, visible
 
 
 def info(model: Model, *, json: Json = False) -> Outcome:
@@ -22,9 +22,9 @@ def info(model: Model, *, json: Json = False) -> Outcome:
     from gpssm.files import describe
 
     facts = describe(model)
-    table = Table("what", "value", title=str(model), show_header=False)
+    table = Table("what", "value", title=visible(model), show_header=False)
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _words(value))
+        table.add_row(name.replace("_", " "), visible(_words(value)))
     screen(json=json).print(table)
     return Outcome({"model": str(model), **facts})
 

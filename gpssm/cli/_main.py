@@ -1,16 +1,17 @@
 """The entry point: parse, run one command, turn every complaint into a sentence and an exit code."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from cyclopts import CycloptsError
-from rich.console import Console
 
+from gpssm._core._errors import FileError, ResumeError
 from gpssm.cli._app import build_app
-from gpssm.cli._outcome import Code, Outcome, UsageError, to_json
+from gpssm.cli._outcome import Code, Outcome, UsageError, side, tell, to_json
 
 DEBUG = "GPSSM_DEBUG"
 """The environment variable that lets unforeseen errors through, with all details."""
@@ -19,6 +20,7 @@ DEBUG = "GPSSM_DEBUG"
 def entry() -> NoReturn:
     """What the installed command runs."""
     _prepare_environment()
+    _stop_gently()
     try:
         code = main()
         sys.stdout.flush()
@@ -41,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _complain(str(error), Code.usage, machine, hint=_help_hint(given))
     except KeyboardInterrupt:
-        return _complain("interrupted; nothing was written", 130, machine)
+        return _complain("interrupted before there was anything to save", 130, machine)
     except BrokenPipeError:
         raise
-    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, OSError) as error:
+    except Exception as error:
         code = _code_of(error)
         if code is None and os.environ.get(DEBUG):
             raise
@@ -64,12 +66,14 @@ def _code_of(error: Exception) -> int | None:
 
     Modules are looked up, not imported: an error can only come from one that is there, and help should appear at once.
     """
-    data, files = sys.modules.get("gpssm.data"), sys.modules.get("gpssm.files")
+    data, results = sys.modules.get("gpssm.data"), sys.modules.get("gpssm._core._result")
     if data is not None and isinstance(error, data.DataError):
         return Code.bad_data
-    if files is not None and isinstance(error, files.FileError):
+    if results is not None and isinstance(error, results.FitError):
+        return Code.diverged
+    if isinstance(error, FileError):
         return Code.bad_file
-    if files is not None and isinstance(error, files.ResumeError):
+    if isinstance(error, ResumeError):
         return Code.usage
     return Code.failed if isinstance(error, OSError) else None
 
@@ -78,11 +82,10 @@ def _complain(message: str, code: int, machine: bool, hint: str = "") -> int:
     if machine:
         print(to_json({"exit_code": int(code), "error": message}))
     else:
-        screen = Console(stderr=True, soft_wrap=True, highlight=False)
-        screen.print("[bold red]gpssm:[/] ", end="")
-        screen.print(message, markup=False)
+        console = side(json=False)
+        tell(console, message, mark="gpssm:", style="bold red")
         if hint:
-            screen.print(hint, markup=False)
+            tell(console, hint)
     return int(code)
 
 
@@ -97,6 +100,18 @@ def _prepare_environment() -> None:
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder() / "gpssm" / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
     os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def _stop_gently() -> None:
+    """Schedulers, `docker stop` and closed connections ask to end in other ways than Ctrl-C and mean the same.
+
+    One process of several cannot end gently by itself: the others would wait for it.
+    """
+    if "--distributed" in sys.argv:
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        if name in signal.Signals.__members__ and signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
+            signal.signal(signal.Signals[name], lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def _cache_folder() -> Path:

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 
 class Code(IntEnum):
@@ -38,12 +39,27 @@ class Outcome:
 
 def screen(*, json: bool) -> Console:
     """Where results for people go; nowhere if a machine reads."""
-    return Console(quiet=json, soft_wrap=True, highlight=False)
+    return _console(quiet=json)
 
 
 def side(*, json: bool) -> Console:
     """Where progress and remarks go, beside the results."""
-    return Console(stderr=True, quiet=json, soft_wrap=True, highlight=False)
+    return _console(stderr=True, quiet=json)
+
+
+def _console(**options: Any) -> Console:
+    # Names of columns and files come from users: "rate [/s]" is a unit, and neither markup nor an emoji.
+    return Console(soft_wrap=True, highlight=False, markup=False, emoji=False, **options)
+
+
+def tell(console: Console, text: object, *, mark: str = "", style: str = "") -> None:
+    """Print text as it stands, after a coloured mark if there is one."""
+    console.print(Text.assemble((mark, style), " " if mark and text else "", visible(text)))
+
+
+def visible(text: object) -> str:
+    """The text without control characters: a name in somebody's file must not recolour or move about the terminal."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in str(text))
 
 
 def to_json(facts: dict[str, Any]) -> str:

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Names, Out, positive
-from gpssm.cli._outcome import Outcome, UsageError
-from gpssm.cli._targets import check_target, parse_quantiles
+from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
+from gpssm.cli._outcome import Outcome
+from gpssm.cli._targets import check_target
 
 
 def predict(
@@ -18,9 +18,7 @@ def predict(
     horizon: Annotated[int, Parameter(help="Steps ahead.")] = 1,
     time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
     episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
-    samples: Annotated[int, Parameter(help="Samples to write beside the moments.")] = 0,
-    quantiles: Annotated[Names, Parameter(help="Levels, by default 0.025,0.5,0.975.")] = None,
-    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    draws: Draws = Draws(),
     text: CsvOptions = CsvOptions(),
     config: Config = None,
     json: Json = False,
@@ -35,21 +33,18 @@ def predict(
     gpssm predict model.gpssm --data test.csv --horizon 10 -o ahead.csv
     ```
     """
-    levels = parse_quantiles(quantiles)
+    draws.check()
     positive(horizon, "--horizon")
     check_target(output, [model, *data])
-    if samples < 0:
-        raise UsageError(f"--samples is {samples}; it must not be negative")
     import jax.random as jr
 
-    from gpssm.cli._files import prediction_columns
-    from gpssm.cli._predictions import opened, records, written
+    from gpssm.cli._predictions import opened, prediction_columns, records, written
 
     system = opened(model)
     episodes = records(system, data, text, time=time, episode=episode)
-    keys = jr.split(jr.key(seed), len(episodes))
+    keys = jr.split(jr.key(draws.seed), len(episodes))
     parts = []
     for record, key in zip(episodes, keys, strict=True):
-        rollout = system.predict(record, horizon=horizon, num_samples=max(100, samples), key=key)
-        parts.append((record.name, prediction_columns(rollout, levels, samples)))
+        rollout = system.predict(record, horizon=horizon, num_samples=max(100, draws.samples), key=key)
+        parts.append((record.name, prediction_columns(rollout, draws)))
     return written(output, parts, note=f"Each row was predicted {horizon} steps ahead.", json=json, model=model)

@@ -1,61 +1,123 @@
-"""What all prediction commands do: load a model, read records in its columns, write a table, say so."""
+"""What all commands that use a model do: load it, read records in its columns, write a table, say so."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from gpssm.cli._files import write_csv
-from gpssm.cli._options import CsvOptions
-from gpssm.cli._outcome import Outcome, UsageError, screen
+from gpssm.cli._options import CsvOptions, Draws
+from gpssm.cli._outcome import Outcome, UsageError, screen, tell
 from gpssm.data import DataError, Episodes
+from gpssm.data._episodes import part_of
 from gpssm.files import load
-from gpssm.predict import System
+from gpssm.files._atomic import write_atomically
+from gpssm.predict import AbstractPredictor, Rollout, States, System
 from gpssm.readers import read
 
+Columns = dict[str, np.ndarray]
+"""Of a table, by name."""
+DT_TOLERANCE = 1e-3
+"""Time steps that are read off rounded time stamps differ by this much."""
 
-def opened(path: Path) -> System:
+
+def opened(path: Path) -> AbstractPredictor:
     """The model in a file; a file that is not there is a matter of the command, not of the file."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such model file; check the path, or make one with gpssm fit")
     return load(path)
 
 
+def with_states(system: AbstractPredictor, path: Path, need: str) -> System:
+    """The model, if it has hidden states; `need` says what for, and what else could be done."""
+    if isinstance(system, System):
+        return system
+    raise UsageError(
+        f"{path}: this model ({type(system).__name__}) has no hidden states, and {need}; gpssm fit makes one with "
+        "--method auto, variational, output-error or linear"
+    )
+
+
+def without_inputs(system: AbstractPredictor, steps: int | None) -> None:
+    """--steps is for models that nothing acts on."""
+    if steps is not None and system.input_names:
+        raise UsageError(f"this model has inputs ({', '.join(system.input_names)}); give them with --inputs FILE")
+
+
 def records(
-    system: System, files: Sequence[Path], text: CsvOptions, *, time: str | None, episode: str | None
+    system: AbstractPredictor, files: Sequence[Path], text: CsvOptions, *, time: str | None, episode: str | None
 ) -> Episodes:
-    """Records with the columns the model was fitted to."""
+    """Records with the columns and the time step that the model was fitted to."""
     if not files:
         raise UsageError("--data is missing; name the file with the record")
     episodes = read(
-        files,
-        outputs=system.output_names,
-        inputs=system.input_names,
-        time=time,
-        episode=episode,
-        style=text.style,
+        files, outputs=system.output_names, inputs=system.input_names, time=time, episode=episode, style=text.style
     )
-    check_step(system, episodes)
-    return episodes
+    if system.dt is None or episodes.dt is None:
+        return episodes
+    if abs(system.dt - episodes.dt) > DT_TOLERANCE * system.dt:
+        raise DataError(
+            f"{episodes[0].name}: its time step is {episodes.dt:g}, but the model was fitted to {system.dt:g}; bring "
+            "the record to that step first"
+        )
+    return part_of(record._replace(dt=system.dt) for record in episodes)
 
 
-def check_step(system: System, episodes: Episodes) -> None:
-    """A model knows one time step and no other."""
-    if system.dt is None or episodes.dt is None or abs(system.dt - episodes.dt) <= 1e-3 * system.dt:
-        return
-    raise DataError(
-        f"{episodes[0].name}: its time step is {episodes.dt:g}, but the model was fitted to {system.dt:g}; bring the "
-        "record to that step first"
-    )
-
-
-def written(
-    path: Path, parts: list[tuple[str, dict[str, np.ndarray]]], *, note: str, json: bool, model: Path
-) -> Outcome:
+def written(path: Path, parts: list[tuple[str, Columns]], *, note: str, json: bool, model: Path) -> Outcome:
     """Write the table and say what is in it."""
-    rows = write_csv(path, parts)
+    rows, names = write_csv(path, parts), list(parts[0][1])
     out = screen(json=json)
-    out.print(f"[green]Wrote[/] {path}: {rows} rows. {note}")
-    out.print(f"Columns: {', '.join(parts[0][1])}", markup=False)
-    facts = {"output": str(path), "model": str(model), "rows": rows, "columns": list(parts[0][1]), "note": note}
-    return Outcome(facts)
+    tell(out, f"{path}: {rows} rows. {note}", mark="Wrote", style="green")
+    tell(out, f"Columns: {', '.join(names)}")
+    return Outcome({"output": str(path), "model": str(model), "rows": rows, "columns": names, "note": note})
+
+
+def prediction_columns(rollout: Rollout, draws: Draws) -> Columns:
+    """Step, time, and for each output its mean, standard deviation, quantiles and sampled trajectories."""
+    columns = {"step": np.arange(rollout.start, rollout.start + len(rollout)), "time": rollout.time}
+    mean, sd = rollout.mean, rollout.std
+    levels = [(level, rollout.quantile(level)) for level in draws.levels()]
+    count = min(draws.samples, len(rollout.samples))
+    for i, name in enumerate(rollout.output_names):
+        columns[f"{name}_mean"], columns[f"{name}_sd"] = mean[:, i], sd[:, i]
+        columns |= {f"{name}_q{_level(level)}": values[:, i] for level, values in levels}
+        columns |= {f"{name}_sample{k}": rollout.samples[k, :, i] for k in range(count)}
+    return columns
+
+
+def state_columns(states: States, names: Sequence[str], dt: float | None) -> Columns:
+    """Step, time, hidden states with their standard deviations, and the outputs they explain."""
+    steps, size = np.arange(len(states.means)), states.means.shape[1]
+    columns: Columns = {"step": steps, "time": steps * (1.0 if dt is None else dt)}
+    # An output may itself be called "state0".
+    label = "hidden_state" if any(f"state{i}" in names for i in range(size)) else "state"
+    for i in range(size):
+        columns[f"{label}{i}_mean"], columns[f"{label}{i}_sd"] = states.means[:, i], states.std[:, i]
+    for i, name in enumerate(names):
+        columns[f"{name}_mean"], columns[f"{name}_sd"] = states.outputs[:, i], states.output_std[:, i]
+    return columns
+
+
+def write_csv(path: Path, parts: Iterable[tuple[str, Columns]], *, digits: int = 9) -> int:
+    """Write parts below each other, with a column that names the record if there are several; returns the rows."""
+    listed = list(parts)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    several = len(listed) > 1
+    writer.writerow([*(["record"] if several else []), *listed[0][1]])
+    rows = 0
+    for name, columns in listed:
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow([*([name] if several else []), *(_cell(value, digits) for value in row)])
+            rows += 1
+    write_atomically(path, text.getvalue().encode())
+    return rows
+
+
+def _level(level: float) -> str:
+    return f"{level:.4f}".partition(".")[2].rstrip("0").ljust(3, "0")
+
+
+def _cell(value: np.generic, digits: int) -> str:
+    return str(int(value)) if isinstance(value, np.integer) else f"{float(value):.{digits}g}"

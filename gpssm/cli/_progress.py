@@ -1,32 +1,46 @@
 """Training as it is seen on a terminal: a bar with the bound, the held-out score and the time left."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gpssm.fitting._progress import Status
+from gpssm.cli._outcome import tell
+from gpssm.fitting import Console, Silent, Status
+from gpssm.fitting import Progress as Watcher
+
+
+@contextmanager
+def shown(screen: Screen) -> Iterator[Watcher]:
+    """Progress as bars on a terminal, as the library's own lines elsewhere, not at all for machines."""
+    if screen.quiet:
+        yield Silent()
+    elif screen.is_terminal:
+        with Bars(screen) as bars:
+            yield bars
+    else:
+        yield Console()
 
 
 class Bars:
-    """One bar for each stage of a fit. Where there is no terminal, the library's own lines are used instead."""
+    """One bar for each stage of a fit."""
 
-    def __init__(self, console: Console, *, title: str = ""):
+    def __init__(self, console: Screen):
         self._progress = Progress(
-            TextColumn("{task.description:>9}"),
+            TextColumn("{task.description:>12}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[facts]}"),
+            TextColumn("{task.fields[facts]}", markup=False),
             TimeElapsedColumn(),
             console=console,
         )
-        self._console, self._title = console, title
+        self._console = console
         self._bars: dict[str, TaskID] = {}
 
     def __enter__(self) -> "Bars":
         self._progress.start()
-        if self._title:
-            self._console.print(self._title)
         return self
 
     def __exit__(
@@ -36,14 +50,20 @@ class Bars:
 
     def update(self, status: Status) -> None:
         """A run of steps was made."""
-        if status.stage not in self._bars:
-            self._bars[status.stage] = self._progress.add_task(status.stage, total=status.total, facts="")
-        facts = f"ELBO/step {status.bound:+.4f}"
+        task = self._bars.get(status.stage)
+        if task is None or status.step < self._done(task):
+            # A stage of the same name that begins anew is another one: the next seed, or the next member of a mixture.
+            task = self._progress.add_task(status.stage, total=status.total, facts="")
+            self._bars[status.stage] = task
+        facts = f"{status.label} {status.bound:+.4f}"
         if status.held_out is not None:
             facts += f"  held out {status.held_out:+.4f}"
         facts += f"  {status.eta:.0f} s left"
-        self._progress.update(self._bars[status.stage], completed=status.step, total=status.total, facts=facts)
+        self._progress.update(task, completed=status.step, total=status.total, facts=facts)
 
     def say(self, message: str) -> None:
         """Something worth a line happened."""
-        self._console.print(message, markup=False)
+        tell(self._console, message)
+
+    def _done(self, task: TaskID) -> float:
+        return next(entry.completed for entry in self._progress.tasks if entry.id == task)

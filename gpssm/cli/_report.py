@@ -1,12 +1,12 @@
 """`gpssm report`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Out, positive
-from gpssm.cli._outcome import Outcome, screen
+from gpssm.cli._options import Config, CsvOptions, Json, Model, Out, not_negative, positive
+from gpssm.cli._outcome import Outcome, screen, tell
 from gpssm.cli._targets import check_target
 
 
@@ -40,21 +40,24 @@ def report(
     check_target(output, [model, *others, *data, *(training or [])])
     if init is not None:
         positive(init, "--init")
-    import jax.random as jr
-
-    from gpssm import report as reports
+    not_negative(seed, "--seed")
+    from gpssm import reporting
     from gpssm.cli._predictions import opened, records
 
     systems = [(path.stem, opened(path)) for path in (model, *others)]
     # Every model must know the columns, and all see the same records.
     episodes, *_ = (records(system, data, text, time=time, episode=episode) for _, system in systems)
+    facts: dict[str, Any] = {"report": str(output)}
+    out = screen(json=json)
     if others:
-        made = reports.compare(systems, episodes, n_init=init, key=jr.key(seed))
-        headline = made.headline
+        compared = reporting.compare(systems, episodes, n_init=init, seed=seed)
+        reporting.write(compared, output)
+        facts["verdict"] = compared.headline
     else:
         own = None if training is None else records(systems[0][1], training, text, time=time, episode=episode)
-        made = reports.build(systems[0][1], episodes, training=own, n_init=init, title=model.stem, key=jr.key(seed))
-        headline = made.verdict.headline
-    reports.write(made, output)
-    screen(json=json).print(f"{headline}\n[green]Report:[/] {output}")
-    return Outcome({"report": str(output), "verdict": headline})
+        made = reporting.report(systems[0][1], episodes, output, training=own, n_init=init, title=model.stem, seed=seed)
+        facts |= {"verdict": made.verdict.headline, "free_run": made.free_run.facts()}
+        tell(out, f"Running freely: {made.free_run.sentence()}")
+    tell(out, facts["verdict"])
+    tell(out, output, mark="Report:", style="green")
+    return Outcome(facts)

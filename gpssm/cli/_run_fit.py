@@ -1,221 +1,147 @@
-"""`gpssm fit` once everything is checked: train, judge, save, and say what comes next."""
+"""`gpssm fit` once everything is checked: learn, judge, save, and say what comes next."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import jax.random as jr
 from rich.console import Console
 
-from gpssm import report as reports
 from gpssm._core._devices import Devices
-from gpssm._core._distributed import broadcast_from_first
-from gpssm._core._result import Result
-from gpssm.cli._folder import remove_folder
-from gpssm.cli._outcome import Code, Outcome, screen, side
-from gpssm.cli._score import Scores, free_run_scores
-from gpssm.cli._states import Candidate, best, draw, show, try_each
-from gpssm.cli._train import (
-    Recipe,
-    check_kernel,
-    ending,
-    learn,
-    shown,
-)
-from gpssm.data import Episodes
+from gpssm.cli._learn import Learnt, Task, learn
+from gpssm.cli._methods import check_kernel
+from gpssm.cli._outcome import Code, Outcome, screen, side, tell
+from gpssm.cli._progress import shown
+from gpssm.cli._states import candidates, counted, draw
+from gpssm.cli._targets import remove_folder
+from gpssm.data import DataError
+from gpssm.evaluate import Judged, judge
 from gpssm.files import save
-from gpssm.fitting._progress import Silent
+from gpssm.fitting import Fit, Result
+from gpssm.predict import System
 
-ENOUGH = b"enough"
-"""What the first process says when no other seed need be tried."""
-POOR_FIT, POOR_COVERAGE = 50.0, 0.8
-"""Below these, a user is warned not to rely on the model."""
-
-
-def run_fit(
-    train: Episodes,
-    held_out: Episodes | None,
-    choices: range,
-    recipe: Recipe,
-    output: Path,
-    *,
-    settings: dict[str, Any],
-    tries: int,
-    report: bool,
-    folder: Path,
-    devices: Devices | None,
-    again: str,
-    json: bool,
-) -> Outcome | None:
-    """Train, judge, save. Of several processes only the first has an outcome."""
-    check_kernel(recipe.kernel)
-    if devices is not None and not devices.is_first:
-        return follow(train, held_out, choices, recipe, folder, tries, devices)
-    screens = screen(json=json), side(json=json)
-    tried = _tried(train, held_out, choices, recipe, folder, screens[1], tries, devices)
-    return _conclude(tried, train, held_out, output, folder, settings, report, again, screens)
+HORIZONS = (1, 5, 20)
+"""Steps ahead that the page shows beside the free run."""
 
 
-def _conclude(
-    tried: list[Candidate],
-    train: Episodes,
-    held_out: Episodes | None,
-    output: Path,
-    folder: Path,
-    settings: dict[str, Any],
-    report: bool,
-    again: str,
-    screens: tuple[Console, Console],
-) -> Outcome:
-    """Judge and save what was tried."""
-    if tried[-1].result is Result.interrupted:
-        return _interrupted(tried, output, folder, settings, again, screens[1])
-    chosen = best(tried) if len(tried) > 1 else tried[0]
-    facts = _facts(chosen, tried, output)
-    if chosen.result is Result.diverged:
-        kept = output.with_name(f"{output.stem}.diverged{output.suffix}")
-        save(chosen.system, kept, settings=settings | facts)
-        screens[1].print(
-            f"[bold red]Training diverged.[/] The last good state is in {kept}. Try fewer --states, another --seed, or "
-            "look at the records with gpssm check."
-        )
-        return Outcome(facts | {"model": str(kept)}, Code.diverged)
-    save(chosen.system, output, settings=settings | facts)
-    remove_folder(folder)
-    if len(tried) > 1:
-        show(tried, screens[0])
-        picture = output.with_name(f"{output.stem}-states.png")
-        draw(tried, picture)
-        screens[0].print(f"Figure: {picture}")
-        facts["figure"] = str(picture)
-    if report and held_out is not None:
-        facts["report"], facts["verdict"] = _report(chosen, train, held_out, output, settings | facts)
-    _summary(chosen, facts, screens[0])
-    return Outcome(facts)
-
-
-def _report(
-    chosen: Candidate, train: Episodes, held_out: Episodes, output: Path, settings: dict[str, Any]
-) -> tuple[str, str]:
-    """The page beside the model, and its headline."""
-    path = output.with_name(f"{output.stem}-report.html")
-    shown = {name: str(value) for name, value in settings.items() if isinstance(value, str | int | float)}
-    made = reports.build(
-        chosen.system, held_out, training=train, title=output.stem, settings=shown, key=jr.key(chosen.seed)
-    )
-    reports.write(made, path)
-    return str(path), made.verdict.headline
-
-
-def _tried(
-    train: Episodes,
-    held_out: Episodes | None,
-    choices: range,
-    recipe: Recipe,
-    folder: Path,
-    screen: Console,
-    tries: int,
-    devices: Devices | None,
-) -> list[Candidate]:
-    if len(choices) > 1 and held_out is not None:
-        return try_each(choices, train, held_out, recipe, folder, screen, devices)
-    made: list[Candidate] = []
-    for attempt in range(tries):
-        seeded = replace(recipe, seed=recipe.seed + attempt)
-        title = f"The last model is poor on the held-out part; trying again with seed {seeded.seed}" if attempt else ""
-        with shown(screen, title=title) as progress:
-            place = folder / f"seed-{seeded.seed}" if attempt else folder
-            system = learn(train, held_out, choices[0], seeded, place, progress, devices)
-        result = ending(system)
-        judged = held_out is not None and result is not Result.interrupted
-        scores = free_run_scores(system, held_out, seed=seeded.seed) if judged and held_out is not None else None
-        made.append(Candidate(choices[0], seeded.seed, system, scores, result))
-        enough = scores is None or not _poor(scores)
-        if result is not Result.interrupted:
-            broadcast_from_first(ENOUGH if enough else b"again")
-        if enough:
-            break
-    # An interrupted attempt has no scores, so that a finished one before it is kept.
-    return [replace(best(made), result=made[-1].result if made[-1].scores is None else best(made).result)]
-
-
-def follow(
-    train: Episodes,
-    held_out: Episodes | None,
-    choices: range,
-    recipe: Recipe,
-    folder: Path,
-    tries: int,
-    devices: Devices,
-) -> None:
-    """What all processes but the first do: take part in every fit, in silence."""
-    for turn in range(len(choices) if len(choices) > 1 else tries):
-        several = len(choices) > 1
-        states = choices[turn] if several else choices[0]
-        seeded = recipe if several else replace(recipe, seed=recipe.seed + turn)
-        system = learn(train, held_out, states, seeded, folder, Silent(), devices)
-        if ending(system) is Result.interrupted:
+def run_fit(task: Task, *, devices: Devices | None, json: bool) -> Outcome | None:
+    """Learn, judge, save. Of several processes all take part in the fit, and only the first has an outcome."""
+    check_kernel(task.flags.kernel)
+    leads = devices is None or devices.is_first
+    out, beside = screen(json=json or not leads), side(json=json or not leads)
+    with shown(beside) as progress:
+        learnt = learn(task, devices, progress)
+    if not leads:
+        if learnt.fit.result is Result.interrupted:
             raise SystemExit(int(Code.interrupted))
-        if not several and broadcast_from_first(b"") == ENOUGH:
-            return
+        return None
+    if learnt.fit.result is Result.interrupted:
+        return _interrupted(learnt.fit, task, beside)
+    facts = _facts(learnt, task)
+    if learnt.fit.result is Result.diverged:
+        return _diverged(learnt.fit, task, facts, beside)
+    judged = _judged(learnt.fit, task, beside)
+    if judged is not None:
+        facts["held_out"] = judged.free_run.facts()
+    save(learnt.fit, task.output, settings=task.settings | facts)
+    remove_folder(task.folder)
+    if learnt.choice is not None:
+        facts["figure"] = str(task.beside("-states.png"))
+        draw(learnt.choice, task.states, task.beside("-states.png"))
+    if judged is not None and task.report:
+        facts |= _report(learnt.fit, judged, task, facts, beside)
+    _summary(learnt, judged, facts, out)
+    return Outcome({"method": task.method, **facts})
 
 
-def _poor(scores: Scores) -> bool:
-    return not (scores.fit_percent >= POOR_FIT and scores.coverage95 >= POOR_COVERAGE)
+def _judged(made: Fit, task: Task, screen: Console) -> Judged | None:
+    """Free runs and predictions of what was held out; console and page show the same ones."""
+    if task.held_out is None:
+        return None
+    try:
+        return judge(made.system, task.held_out, horizons=HORIZONS, seed=task.seed)
+    except DataError as error:
+        # The fit was dear, and is good as it is.
+        tell(screen, f"The model is not judged by the held-out part: {error}")
+        return None
 
 
-def _interrupted(
-    tried: list[Candidate], output: Path, folder: Path, settings: dict[str, Any], again: str, screen: Console
-) -> Outcome:
+def _report(made: Fit, judged: Judged, task: Task, facts: dict[str, Any], screen: Console) -> dict[str, str]:
+    """The page beside the model, and its headline."""
+    # Slow to import, and not always wanted.
+    from gpssm.reporting import report
+
+    path = task.beside("-report.html")
+    settings = {"method": task.method, **task.settings, **facts}
+    words = {name: str(value) for name, value in settings.items() if isinstance(value, str | int | float)}
+    assert task.held_out is not None
+    try:
+        page = report(
+            made, task.held_out, path, training=task.train, judged=judged, title=task.output.stem, settings=words
+        )
+    except DataError as error:
+        tell(screen, f"No report was written: {error}")
+        return {}
+    return {"report": str(path), "verdict": page.verdict.headline}
+
+
+def _diverged(made: Fit, task: Task, facts: dict[str, Any], screen: Console) -> Outcome:
+    kept = task.beside(f".diverged{task.output.suffix}")
+    save(made, kept, settings=task.settings | facts)
+    tell(
+        screen,
+        f"The last good state is in {kept}. Try fewer --states, another --seed or --method, or look at the records "
+        "with gpssm check.",
+        mark="Training diverged.",
+        style="bold red",
+    )
+    return Outcome({"method": task.method, **facts, "model": str(kept)}, Code.diverged)
+
+
+def _interrupted(made: Fit, task: Task, screen: Console) -> Outcome:
     """Save the model as it stands, and say how to go on. In the first moments there is no checkpoint yet."""
-    kept = folder.is_dir() and any(folder.rglob("*.ckpt"))
-    go_on = again if again.endswith("--resume") or not kept else f"{again} --resume"
-    facts: dict[str, Any] = {"interrupted": True, "go_on": go_on, "checkpoint": kept}
-    if len(tried) == 1:
-        save(tried[0].system, output, settings=settings | {"interrupted": True})
-        facts["model"] = str(output)
-        screen.print(f"Interrupted. The model as it stands is in {output}.")
-    else:
-        screen.print("Interrupted. All candidates so far are kept in checkpoints.")
-    screen.print(f"To go on:\n  {go_on}" if kept else f"It had hardly begun. To begin anew:\n  {go_on}", markup=False)
+    kept = task.folder.is_dir() and any(task.folder.rglob("*.ckpt"))
+    go_on = task.again if task.again.endswith("--resume") or not kept else f"{task.again} --resume"
+    save(made, task.output, settings=task.settings | {"interrupted": True})
+    tell(screen, f"Interrupted. The model as it stands is in {task.output}.")
+    tell(screen, f"To go on:\n  {go_on}" if kept else f"It had hardly begun. To begin anew:\n  {go_on}")
+    facts = {"interrupted": True, "go_on": go_on, "checkpoint": kept, "model": str(task.output)}
     return Outcome(facts, Code.interrupted)
 
 
-def _facts(chosen: Candidate, tried: list[Candidate], output: Path) -> dict[str, Any]:
-    history = chosen.system.history
+def _facts(learnt: Learnt, task: Task) -> dict[str, Any]:
+    history, states = learnt.fit.history, learnt.states
     facts: dict[str, Any] = {
-        "model": str(output),
-        "states": chosen.states,
-        "seed": chosen.seed,
-        "bound_per_step": None if history is None or not len(history.bound) else float(history.bound[-1]),
-        "seconds": None if history is None else history.seconds,
+        "model": str(task.output),
+        "states": states[0] if len(states) == 1 else list(states),
+        "seed": task.seed,
+        "result": learnt.fit.result.name,
+        "bound_per_step": float(history.bound[-1]) if len(history.bound) else None,
+        "seconds": history.seconds,
     }
-    if chosen.scores is not None:
-        facts["held_out"] = chosen.scores.facts()
-    if len(tried) > 1:
-        facts["candidates"] = [{"states": c.states, **(c.scores.facts() if c.scores else {})} for c in tried]
+    if learnt.choice is not None:
+        facts["candidates"] = candidates(learnt.choice, task.states)
     return facts
 
 
-def _summary(chosen: Candidate, facts: dict[str, Any], screen: Console) -> None:
-    output = facts["model"]
-    screen.print(f"[green]Saved[/] {output}: {chosen.states} states.")
-    if chosen.scores is not None:
-        screen.print(f"On the held-out part, running freely: {_sentence(chosen.scores)}")
-        if _poor(chosen.scores):
-            screen.print(
-                "[yellow]That is poor:[/] do not rely on this model yet. Try other numbers of states (--states 1:4), "
-                "another --seed, --kernel rbf+linear, or more records."
+def _summary(learnt: Learnt, judged: Judged | None, facts: dict[str, Any], screen: Console) -> None:
+    system, output = learnt.fit.system, facts["model"]
+    about = counted(system.model.state_dim) if isinstance(system, System) else _first_words(system.describe())
+    tell(screen, f"{output}: {about}.", mark="Saved", style="green")
+    if "figure" in facts:
+        tell(screen, f"Figure: {facts['figure']}")
+    if judged is not None:
+        tell(screen, f"On the held-out part, running freely: {judged.free_run.sentence()}")
+        if judged.free_run.poor:
+            tell(
+                screen,
+                "do not rely on this model yet. Try other numbers of states (--states 1:4), another --method or "
+                "--seed, or more records.",
+                mark="That is poor:",
+                style="yellow",
             )
     if "report" in facts:
-        screen.print(f"{facts['verdict']}\nReport: {facts['report']}", markup=False)
-    inputs = " --inputs future.csv" if chosen.system.input_names else " --steps 100"
-    screen.print(f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv", markup=False)
+        tell(screen, f"{facts['verdict']}\nReport: {facts['report']}")
+    inputs = " --inputs future.csv" if system.input_names else " --steps 100"
+    tell(screen, f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv")
 
 
-def _sentence(scores: Scores) -> str:
-    return (
-        f"RMSE {scores.rmse:.4g}, fit {scores.fit_percent:.1f} %, {100 * scores.coverage95:.0f} % of the samples "
-        "inside "
-        f"the 95 % band, log density {scores.log_density:.3f}."
-    )
+def _first_words(described: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in list(described.items())[:2])

@@ -1,29 +1,47 @@
 """`gpssm simulate`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Names, Out, positive
+from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
 from gpssm.cli._outcome import Outcome, UsageError
-from gpssm.cli._targets import check_target, parse_quantiles
+from gpssm.cli._targets import check_target
+
+if TYPE_CHECKING:
+    from gpssm.predict import AbstractPredictor, Rollout
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Scenario:
+    """What acts on the system, and where it starts."""
+
+    inputs: Annotated[Path | None, Parameter(help="File with the input columns, and outputs to start from.")] = None
+    steps: Annotated[int | None, Parameter(help="How many steps, for a model without inputs.")] = None
+    init: Annotated[
+        int | None,
+        Parameter(help="First rows whose outputs tell where to start. By default up to 20, if there are any."),
+    ] = None
+    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None
+
+    def check(self) -> None:
+        """Refuse what cannot work."""
+        if (self.inputs is None) == (self.steps is None):
+            raise UsageError("give either --inputs FILE or, for a model without inputs, --steps N")
+        for value, flag in ((self.init, "--init"), (self.steps, "--steps")):
+            if value is not None:
+                positive(value, flag)
 
 
 def simulate(
     model: Model,
     *,
     output: Out,
-    inputs: Annotated[Path | None, Parameter(help="File with the input columns, and outputs to start from.")] = None,
-    steps: Annotated[int | None, Parameter(help="How many steps, for a model without inputs.")] = None,
-    init: Annotated[
-        int | None,
-        Parameter(help="First rows whose outputs tell where to start. By default up to 20, if there are any."),
-    ] = None,
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
-    samples: Annotated[int, Parameter(help="Sampled trajectories to write beside the moments.")] = 0,
-    quantiles: Annotated[Names, Parameter(help="Levels, by default 0.025,0.5,0.975.")] = None,
-    seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
+    scenario: Scenario = Scenario(),
+    draws: Draws = Draws(),
     text: CsvOptions = CsvOptions(),
     config: Config = None,
     json: Json = False,
@@ -31,8 +49,9 @@ def simulate(
     """Free run of a model under given inputs: it sees no outputs but the first few.
 
     The file holds the input columns under the names the model knows. If it also holds the outputs, its first rows (up
-    to a quarter of them) tell the state to start from, and the table begins after them; if not, the run starts from
-    what the model thinks typical, which is vague. Written are mean, standard deviation and quantiles of each output.
+    to a fifth of them) tell the state to start from, and the table begins after them; if not, the run starts from
+    what the model thinks typical, which is vague, and which only models with hidden states can. Written are mean,
+    standard deviation and quantiles of each output.
 
     For example:
 
@@ -40,15 +59,69 @@ def simulate(
     gpssm simulate model.gpssm --inputs test.csv --init 10 -o simulated.csv
     ```
     """
-    levels = parse_quantiles(quantiles)
-    check_target(output, [model, *([] if inputs is None else [inputs])])
-    if samples < 0:
-        raise UsageError(f"--samples is {samples}; it must not be negative")
-    if (inputs is None) == (steps is None):
-        raise UsageError("give either --inputs FILE or, for a model without inputs, --steps N")
-    for value, flag in ((init, "--init"), (steps, "--steps")):
-        if value is not None:
-            positive(value, flag)
-    from gpssm.cli._run_simulate import run_simulate
+    draws.check()
+    check_target(output, [model, *([] if scenario.inputs is None else [scenario.inputs])])
+    scenario.check()
+    from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
 
-    return run_simulate(model, output, inputs, steps, init, time, levels, samples, seed, text, json)
+    system = opened(model)
+    without_inputs(system, scenario.steps)
+    run = _from_outputs if _has_outputs(system, scenario.inputs, text) else _from_typical
+    rollout, note = run(system, model, scenario, draws, text)
+    columns = prediction_columns(rollout, draws)
+    return written(output, [(str(scenario.inputs or ""), columns)], note=note, json=json, model=model)
+
+
+def _has_outputs(system: "AbstractPredictor", path: Path | None, text: CsvOptions) -> bool:
+    from gpssm.readers._read import column_names
+
+    names = () if path is None else column_names(path, text.style)
+    return all(name in names for name in system.output_names)
+
+
+def _from_outputs(
+    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, text: CsvOptions
+) -> tuple["Rollout", str]:
+    from gpssm.cli._predictions import records
+    from gpssm.data._holdout import context_length
+
+    assert scenario.inputs is not None
+    (episode,) = records(system, [scenario.inputs], text, time=scenario.time, episode=None)
+    least = system.least_context
+    first = max(context_length([len(episode)]), least) if scenario.init is None else scenario.init
+    if first < least:
+        raise UsageError(f"--init is {first}; this model needs at least {least} rows to start from")
+    rollout = system.simulate(episode, n_init=first, num_samples=max(200, draws.samples), seed=draws.seed)
+    return rollout, f"Started from the outputs of the first {first} rows."
+
+
+def _from_typical(
+    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, text: CsvOptions
+) -> tuple["Rollout", str]:
+    import numpy as np
+
+    from gpssm.cli._predictions import with_states
+    from gpssm.data import DataError
+    from gpssm.readers import read_inputs
+
+    wanted = ", ".join(system.output_names)
+    if scenario.init is not None:
+        raise DataError(
+            f"{scenario.inputs or 'no file'}: --init {scenario.init} needs the output columns {wanted}; add them, or "
+            "leave --init out to start from what the model thinks typical"
+        )
+    need = f"only those know a typical state to start from: give a file with the columns {wanted} for the first rows"
+    stateful = with_states(system, model, need)
+    future = None
+    if scenario.inputs is not None:
+        future = read_inputs(scenario.inputs, inputs=system.input_names, time=scenario.time, style=text.style)
+    size = stateful.model.state_dim
+    rollout = stateful.simulate_from(
+        np.zeros(size),
+        chol=np.eye(size),
+        inputs=future,
+        steps=scenario.steps,
+        num_samples=max(200, draws.samples),
+        seed=draws.seed,
+    )
+    return rollout, "Started from a typical state, since no outputs were given."

@@ -30,10 +30,9 @@ def smooth(
     ```
     """
     check_target(output, [model, *data])
-    from gpssm.cli._files import state_columns
-    from gpssm.cli._predictions import opened, records, written
+    from gpssm.cli._predictions import opened, records, state_columns, with_states, written
 
-    system = opened(model)
+    system = with_states(opened(model), model, "there is nothing to estimate: smooth needs a state-space model")
     episodes = records(system, data, text, time=time, episode=episode)
     parts = [(record.name, state_columns(system.smooth(record), system.output_names, system.dt)) for record in episodes]
     return written(output, parts, note="States are in the model's own units.", json=json, model=model)

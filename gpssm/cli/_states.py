@@ -1,88 +1,65 @@
-"""`--states 1:6`: fit each number of states and keep the one that predicts held-out data best."""
+"""`--states 1:6`: numbers of states compared by free runs over parts of the training data that were held out."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
-
-from gpssm._core._devices import Devices
-from gpssm._core._result import Result
-from gpssm.cli._score import Scores, free_run_scores
-from gpssm.cli._train import Recipe, ending, learn, shown
+from gpssm.cli._methods import Entry, Flags
 from gpssm.data import Episodes
+from gpssm.evaluate import Selection, select
 from gpssm.files._atomic import write_atomically
-from gpssm.predict import System
+from gpssm.fitting import FitError, Progress
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A model with its number of states; no scores if its fit was broken off."""
-
-    states: int
-    seed: int
-    system: System
-    scores: Scores | None
-    result: Result
-
-
-def try_each(
-    choices: range,
-    train: Episodes,
-    held_out: Episodes,
-    recipe: Recipe,
-    folder: Path,
-    screen: Console,
-    devices: Devices | None = None,
-) -> list[Candidate]:
-    """A candidate for each number of states; stops at the first that was interrupted."""
-    tried = []
-    for states in choices:
-        with shown(screen, title=f"{states} state{'s' if states > 1 else ''}") as progress:
-            system = learn(train, held_out, states, recipe, folder / f"states-{states}", progress, devices)
-        result = ending(system)
-        scores = None if result is Result.interrupted else free_run_scores(system, held_out, seed=recipe.seed)
-        tried.append(Candidate(states, recipe.seed, system, scores, result))
-        if scores is None:
-            break
-    return tried
+def compare_states(
+    entry: Entry, choices: range, flags: Flags, train: Episodes, *, progress: Progress, seed: int
+) -> Selection:
+    """The method with each number of states, judged on folds of the training data."""
+    # What would not change which number wins is left out: other seeds, and a network that follows the model.
+    quick = {name: value for name, value in (("tries", 1), ("network", 0)) if name in entry.uses}
+    methods = {name: entry.make(states, replace(flags, **quick)) for states, name in _names(choices).items()}
+    return select(methods, train, seeds=1, progress=progress, seed=seed)
 
 
-def best(tried: list[Candidate]) -> Candidate:
-    """The candidate with the highest held-out log density; fewer states where scores are equal."""
-    return max(tried, key=lambda candidate: _density(candidate))
+def winner(selection: Selection, choices: range) -> int:
+    """The number of states to use: the smallest that is about as good as the best."""
+    if selection.winner is None:
+        reasons = sorted({trial.failed for trial in selection.trials if trial.failed})
+        raise FitError(f"no number of states could be fitted: {'; '.join(reasons)}")
+    return next(states for states, name in _names(choices).items() if name == selection.winner)
 
 
-def _density(candidate: Candidate) -> float:
-    density = -np.inf if candidate.scores is None else candidate.scores.log_density
-    return -np.inf if np.isnan(density) else density
+def candidates(selection: Selection, choices: range) -> list[dict[str, Any]]:
+    """The averages of each number of states, for machines."""
+    numbers = ("value", "value_se", "log_density", "error", "fit_percent", "coverage95", "failed")
+    rows = zip(choices, selection.rows(), strict=True)
+    return [{"states": states, **{name: getattr(row, name) for name in numbers}} for states, row in rows]
 
 
-def show(tried: list[Candidate], screen: Console) -> None:
-    """The scores as a table."""
-    table = Table("states", "log density", "RMSE", "fit %", "in 95 % band", title="Free runs over the held-out part")
-    chosen = best(tried)
-    for candidate in tried:
-        if candidate.scores is not None:
-            s, mark = candidate.scores, " *" if candidate is chosen else ""
-            numbers = (f"{s.log_density:.3f}", f"{s.rmse:.4g}", f"{s.fit_percent:.1f}", f"{100 * s.coverage95:.1f} %")
-            table.add_row(f"{candidate.states}{mark}", *numbers)
-    screen.print(table)
-
-
-def draw(tried: list[Candidate], path: Path) -> None:
+def draw(selection: Selection, choices: range, path: Path) -> None:
     """The scores as a figure."""
     # Only needed for a range of states, and slow to import.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()
-    axes.plot([c.states for c in tried], [_density(c) for c in tried], "o-")
-    axes.plot(best(tried).states, _density(best(tried)), "o", ms=12, mfc="none", color="C3", label="chosen")
-    axes.set(xlabel="number of states", ylabel="held-out log density per sample", xticks=[c.states for c in tried])
+    known = {states: row for states, row in zip(choices, selection.rows(), strict=True) if not row.failed}
+    values, errors = [row.value for row in known.values()], [row.value_se for row in known.values()]
+    axes.errorbar(list(known), values, yerr=errors, fmt="o-", capsize=3)
+    chosen = winner(selection, choices)
+    axes.plot(chosen, known[chosen].value, "o", ms=12, mfc="none", color="C3", label="chosen")
+    axes.set(xlabel="number of states", ylabel="(log density - log error) / 2, held out", xticks=list(choices))
     axes.legend()
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=130)
     write_atomically(path, image.getvalue())
+
+
+def _names(choices: range) -> dict[int, str]:
+    return {states: counted(states) for states in choices}
+
+
+def counted(states: int) -> str:
+    """A number of states in words."""
+    return f"{states} state{'s' if states > 1 else ''}"

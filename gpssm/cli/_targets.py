@@ -1,6 +1,8 @@
-"""What is checked about files to write and numbers to compute before any work begins."""
+"""Files to write, before any work begins: the target of a command, and the folder of checkpoints beside a model."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from gpssm.cli._outcome import UsageError
@@ -16,15 +18,33 @@ def check_target(path: Path, inputs: Iterable[Path]) -> None:
         raise UsageError(f"{path}: this file is read from; name another with -o, so that your data stay as they are")
 
 
-def parse_quantiles(given: Sequence[str] | None) -> tuple[float, ...]:
-    """Levels such as 0.025,0.5,0.975."""
-    levels = []
-    for word in (part for entry in given or ("0.025,0.5,0.975",) for part in entry.split(",")):
-        try:
-            level = float(word)
-        except ValueError:
-            raise UsageError(f"--quantiles: {word!r} is not a number; write levels such as 0.05,0.5,0.95") from None
-        if not 0.0 < level < 1.0:
-            raise UsageError(f"--quantiles: {word} does not lie between 0 and 1; write levels such as 0.05,0.5,0.95")
-        levels.append(level)
-    return tuple(levels)
+def prepare_folder(folder: Path, resume: bool) -> None:
+    """Unfinished work is neither overwritten nor taken up without being asked for."""
+    there = folder.is_dir() and any(folder.rglob("*.ckpt"))
+    if resume and not there:
+        raise UsageError(f"--resume: {folder} holds no checkpoints; leave --resume out to begin")
+    if there and not resume:
+        raise UsageError(
+            f"{folder} holds an unfinished fit; add --resume to go on with it, or delete that folder to begin anew"
+        )
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{folder} is in the way: checkpoints go into a folder of this name; rename that file"
+        ) from error
+
+
+def remove_folder(folder: Path) -> None:
+    """A fit that is saved needs its checkpoints no more. Anything else that lies there is left alone."""
+    strangers = [
+        path for path in folder.rglob("*") if path.is_file() and path.suffix != ".ckpt" and path.name != "lock"
+    ]
+    if not strangers:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """A fit that was refused leaves no folder behind."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -14,7 +14,7 @@ MANY = 5
 """From this many records on, whole ones are kept aside."""
 
 
-def hold_out(episodes: Episodes, holdout: float | None) -> tuple[Episodes, Episodes | None]:
+def hold_out(episodes: Episodes, holdout: float | int | None) -> tuple[Episodes, Episodes | None]:
     """Records to learn from and records to judge by: the last part of each record, or the last few whole records.
 
     Unless told, a fifth of them: whole records if there are many, else the end of each that is long enough.

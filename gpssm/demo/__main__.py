@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import jax.random as jr
 import matplotlib
 
 matplotlib.use("Agg")
@@ -13,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import gpssm
-from gpssm import plots, report
+from gpssm import plots
 
 DATA = Path(__file__).with_name("pendulum.csv")
 DT, HELD_OUT, N_INIT = 0.1, 4, 8
@@ -46,9 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{len(test)} runs held out."
     )
     print("Identifying a state-space model with 2 states ...", flush=True)
-    system = gpssm.identify(train, states=2, num_inducing=30, steps=600, iterations=100, network_steps=0)
+    fit = gpssm.fit(train, gpssm.Auto(states=2, num_inducing=30, steps=600, iterations=100, network_steps=0))
+    system = fit.system
+    assert isinstance(system, gpssm.System)
 
-    rollouts = [system.simulate(run, n_init=N_INIT, key=jr.key(i)) for i, run in enumerate(test)]
+    rollouts = [system.simulate(run, n_init=N_INIT, seed=i) for i, run in enumerate(test)]
     truth = np.concatenate([run.y[N_INIT:] for run in test])
     mean = np.concatenate([r.mean for r in rollouts])
     low, high = (np.concatenate(side) for side in zip(*(r.interval(0.95) for r in rollouts), strict=True))
@@ -61,15 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "samples inside the 95 % band": gpssm.metrics.interval_coverage(truth, low, high),
         "hidden velocity explained by the latent states (R2)": gpssm.metrics.state_r2(velocity, latent),
     }
-    figures = [_draw_simulations(out, rollouts, test), _draw_training(out, system, latent, velocity)]
-    judged = report.build(
-        system, test, training=train, n_init=N_INIT, horizons=(1, 10), title="Pendulum", key=jr.key(0)
-    )
-    page = report.write(judged, out / "report.html")
+    figures = [_draw_simulations(out, rollouts, test), _draw_training(out, fit.history, latent, velocity)]
+    page = out / "report.html"
+    report = gpssm.report(fit, test, page, training=train, n_init=N_INIT, horizons=(1, 10), title="Pendulum", seed=0)
     print("\nOn the held-out runs, simulated freely from their first 8 samples:")
     for name, value in scores.items():
         print(f"  {value:6.3f}  {name}")
-    print(f"\nThe report says: {judged.verdict.headline}")
+    print(f"\nThe report says: {report.verdict.headline}")
     print(f"Figures: {', '.join(str(f.resolve()) for f in figures)}\nReport:  {page.resolve()}")
     print(f"Done in {time.monotonic() - began:.0f} s.")
 
@@ -90,10 +89,9 @@ def _draw_simulations(out: Path, rollouts: list[gpssm.Rollout], test: gpssm.Epis
     return path
 
 
-def _draw_training(out: Path, system: gpssm.System, latent: np.ndarray, velocity: np.ndarray) -> Path:
+def _draw_training(out: Path, history: gpssm.History, latent: np.ndarray, velocity: np.ndarray) -> Path:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    assert system.history is not None
-    plots.bound(left, system.history)
+    plots.bound(left, history)
     left.set_title("Training", fontsize=9)
     design = np.column_stack([latent, np.ones(len(latent))])
     plots.against(right, velocity, design @ np.linalg.lstsq(design, velocity, rcond=None)[0], name="velocity")

@@ -13,6 +13,7 @@ from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
 from gpssm.data._holdout import context_length
 from gpssm.evaluate._score import Score, score
+from gpssm.fitting import Fit
 from gpssm.predict import AbstractPredictor, Rollout
 
 SAMPLES = 200
@@ -34,6 +35,8 @@ class Judged:
 
     episodes: Episodes
     n_init: int
+    key: PRNGKeyArray
+    """With this key, and these records, the numbers come out again."""
     simulations: tuple[Rollout, ...]
     """Free runs, one for each record."""
     predictions: dict[int, tuple[Rollout, ...]]
@@ -53,7 +56,7 @@ class Judged:
 
 
 def judge(
-    system: AbstractPredictor,
+    model: Fit | AbstractPredictor,
     episodes: Episodes,
     *,
     n_init: int | None = None,
@@ -64,18 +67,34 @@ def judge(
     """Run a model over held-out records, freely and by `horizons`, and score it.
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
-    Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers.
+    Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
+    whatever the horizons are. Horizons that the shortest record has no room for are left out.
     """
-    key = as_key(key, seed)
+    system, key = predictor_of(model), as_key(key, seed)
     episodes = judged_part(episodes)
     n_init = default_n_init(system, episodes) if n_init is None else n_init
-    kept = checked(n_init, tuple(horizons), episodes)
-    simulations, predictions = run(system, episodes, n_init=n_init, horizons=kept, key=key)
-    rng = np.random.default_rng(np.asarray(jr.bits(jr.fold_in(key, 1), (4,), "uint32")))
-    # The free run comes first, so that its numbers do not depend on the horizons.
-    free = score(simulations, episodes, horizon=None, rng=rng)
-    ahead = tuple(score(predictions[h], episodes, horizon=h, rng=rng) for h in kept)
-    return Judged(episodes, n_init, simulations, predictions, (*ahead, free))
+    checked(n_init, tuple(horizons), episodes)
+    free = _free_runs(system, episodes, n_init, key)
+    judged = Judged(episodes, n_init, key, free, {}, (score(free, episodes, horizon=None, rng=_rng(key, 0)),))
+    return judged_ahead(system, judged, horizons)
+
+
+def judged_ahead(model: Fit | AbstractPredictor, judged: Judged, horizons: Sequence[int]) -> Judged:
+    """The same, and what the model predicts over horizons that were not asked for before."""
+    episodes, n_init, key = judged.episodes, judged.n_init, judged.key
+    new = [h for h in checked(n_init, tuple(horizons), episodes) if h not in judged.predictions]
+    if not new:
+        return judged
+    made = {h: _ahead(predictor_of(model), episodes, n_init, h, key) for h in new}
+    predictions = dict(sorted({**judged.predictions, **made}.items()))
+    scores = {s.horizon: s for s in judged.scores[:-1]}
+    scores |= {h: score(made[h], episodes, horizon=h, rng=_rng(key, h)) for h in new}
+    return replace(judged, predictions=predictions, scores=(*(scores[h] for h in predictions), judged.free_run))
+
+
+def predictor_of(model: Fit | AbstractPredictor) -> AbstractPredictor:
+    """What predicts: users hand over fits and models alike."""
+    return model.system if isinstance(model, Fit) else model
 
 
 def judged_part(episodes: Episodes) -> Episodes:
@@ -110,23 +129,37 @@ def checked(n_init: int, horizons: tuple[int, ...], episodes: Episodes) -> tuple
     return kept
 
 
-def run(
-    system: AbstractPredictor, episodes: Episodes, *, n_init: int, horizons: tuple[int, ...], key: PRNGKeyArray
-) -> tuple[tuple[Rollout, ...], dict[int, tuple[Rollout, ...]]]:
-    """Free runs and predictions of every record; all are scored from step `n_init` on, so that they can be compared."""
+def _free_runs(system: AbstractPredictor, episodes: Episodes, n_init: int, key: PRNGKeyArray) -> tuple[Rollout, ...]:
     # Records of one length compile once. What is appended is missing and comes last, so no earlier step sees it.
-    length = max(len(episode) for episode in episodes)
-    simulations, predictions = [], {horizon: [] for horizon in horizons}
+    length, runs = max(len(episode) for episode in episodes), []
     for i, episode in enumerate(episodes):
-        padded = _padded(episode, length)
-        free_key, ahead_key = jr.split(jr.fold_in(key, i))
-        free = system.simulate(padded, n_init=n_init, num_samples=SAMPLES, key=free_key)
-        simulations.append(_cut(free, n_init, len(episode)))
-        for horizon in horizons:
-            count = int(np.clip(BUDGET // (length * horizon), FEWEST, SAMPLES))
-            ahead = system.predict(padded, horizon=horizon, num_samples=count, key=jr.fold_in(ahead_key, horizon))
-            predictions[horizon].append(_cut(ahead, max(n_init, ahead.start), len(episode)))
-    return tuple(simulations), {h: tuple(rollouts) for h, rollouts in predictions.items()}
+        run_key = jr.fold_in(_stream(key, 0), i)
+        free = system.simulate(_padded(episode, length), n_init=n_init, num_samples=SAMPLES, key=run_key)
+        runs.append(_cut(free, n_init, len(episode)))
+    return tuple(runs)
+
+
+def _ahead(
+    system: AbstractPredictor, episodes: Episodes, n_init: int, horizon: int, key: PRNGKeyArray
+) -> tuple[Rollout, ...]:
+    """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer."""
+    length, runs = max(len(episode) for episode in episodes), []
+    count = int(np.clip(BUDGET // (length * horizon), FEWEST, SAMPLES))
+    for i, episode in enumerate(episodes):
+        run_key = jr.fold_in(_stream(key, horizon), i)
+        ahead = system.predict(_padded(episode, length), horizon=horizon, num_samples=count, key=run_key)
+        runs.append(_cut(ahead, max(n_init, ahead.start), len(episode)))
+    return tuple(runs)
+
+
+def _stream(key: PRNGKeyArray, horizon: int) -> PRNGKeyArray:
+    """Random numbers of their own for each horizon, and for the free run (0): none depends on what else is asked."""
+    return jr.split(jr.fold_in(key, horizon))[0]
+
+
+def _rng(key: PRNGKeyArray, horizon: int) -> np.random.Generator:
+    """For what is drawn when a horizon is scored."""
+    return np.random.default_rng(np.asarray(jr.bits(jr.split(jr.fold_in(key, horizon))[1], (4,), "uint32")))
 
 
 def _padded(episode: Episode, length: int) -> Episode:

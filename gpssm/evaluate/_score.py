@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import ndtri
 from scipy.stats import binom
 
@@ -25,6 +25,8 @@ POOR_FIT, POOR_COVERAGE = 50.0, 0.8
 """Below these, a user is warned not to rely on the model."""
 CONFIDENCE = 0.99
 """That the shares of one horizon all lie in their ranges, if the intervals are right."""
+LEAST_NOISE = 1e-12
+"""A predictor that claims to measure without noise has no density; it is taken to have this much."""
 
 
 @final
@@ -51,8 +53,8 @@ class Score:
     horizon: int | None
     """Steps ahead; None for the free run."""
     rmse: Float[np.ndarray, " O"]
-    nrmse: Float[np.ndarray, " O"]
-    """In units of the standard deviation of the measurements: 1 is as good as their average."""
+    spread: Float[np.ndarray, " O"]
+    """Standard deviation of the measurements; NaN for an output that never changes."""
     reference_rmse: Float[np.ndarray, " O"]
     """Of holding the value measured `horizon` steps before; for the free run, of the best constant."""
     band: Float[np.ndarray, " O"]
@@ -64,11 +66,17 @@ class Score:
     calibration: CalibrationResult | None
     """None if too few measurements are left to test."""
     log_density: float
-    """Mean log predictive density per measured value, in the units of the outputs."""
+    """Mean log predictive density per measured value, in the units of the outputs; minus infinity if no trajectory is
+    finite where something was measured."""
     crps: float
     """Mean continuous ranked probability score, outputs in units of their standard deviation."""
     broken: int
-    """Measured entries for which the prediction is not finite; they are left out above."""
+    """Measured entries for which not every trajectory is finite; only the log density does not leave them out."""
+
+    @property
+    def nrmse(self) -> Float[np.ndarray, " O"]:
+        """RMSE in units of the standard deviation of the measurements: 1 is as good as their average."""
+        return self.rmse / self.spread
 
     @property
     def fit_percent(self) -> Float[np.ndarray, " O"]:
@@ -92,8 +100,9 @@ class Score:
 
     @property
     def poor(self) -> bool:
-        """Whether a user should not rely on the model: hardly better than a constant, or bands that do not hold."""
-        return not (self.fit_overall >= POOR_FIT and self.coverage95 >= POOR_COVERAGE)
+        """Whether a user should not rely on the model: hardly better than a constant, bands that do not hold, or runs
+        that leave all bounds."""
+        return bool(self.broken) or not (self.fit_overall >= POOR_FIT and self.coverage95 >= POOR_COVERAGE)
 
     def facts(self) -> dict[str, float]:
         """The few numbers that people compare, for machines."""
@@ -120,68 +129,83 @@ class Score:
         return "1 step" if self.horizon == 1 else f"{self.horizon} steps"
 
 
-def score(rollouts: Sequence[Rollout], episodes: Iterable[Episode], *, horizon: int | None, rng: np.random.Generator) -> Score:
+def score(
+    rollouts: Sequence[Rollout], episodes: Iterable[Episode], *, horizon: int | None, rng: np.random.Generator
+) -> Score:
     """Pool all records. Measurements are scored where they exist and the prediction is finite."""
     episodes = tuple(episodes)
-    truths, means, deviations, references, masks, transforms = [], [], [], [], [], []
-    effective, broken = 0.0, 0
+    truths, means, deviations, references, measured, masks, transforms = [], [], [], [], [], [], []
+    effective = 0.0
     for rollout, episode in zip(rollouts, episodes, strict=True):
         steps = slice(rollout.start, rollout.start + len(rollout))
         y, seen = episode.y[steps], episode.observed[steps]
-        finite = np.isfinite(rollout.samples).all(axis=0) & np.isfinite(rollout.signals).all(axis=0)
-        broken += int(np.sum(seen & ~finite))
-        where = seen & finite
+        where = seen & _finite(rollout)
         truths.append(y)
         with np.errstate(all="ignore"):  # entries that are not finite are masked
             means.append(rollout.mean)
         deviations.append(band_deviation(rollout))
         references.append(_held(episode.y_with_nan, steps, horizon))
+        measured.append(seen)
         masks.append(where)
-        if where.sum() >= 2:
+        if where.any():
             pit = pit_samples(y, rollout.samples, rng=rng, where=where)
-            effective += effective_pit_count(pit, where=where)
+            effective += effective_pit_count(pit, where=where) if where.sum() >= 2 else 1.0
             transforms.append(pit[where])
-        elif where.any():
-            effective += 1.0
-            transforms.append(pit_samples(y, rollout.samples, rng=rng, where=where)[where])
-    y, mean, deviation, where = (np.concatenate(parts) for parts in (truths, means, deviations, masks))
+    y, mean, deviation, seen, where = (np.concatenate(parts) for parts in (truths, means, deviations, measured, masks))
     pits = np.concatenate(transforms) if transforms else np.zeros(0)
-    spread = _deviation(y, where)
-    density, crps = _probabilistic(rollouts, episodes, spread)
-    rmse = _root_mean(np.where(where, mean - y, 0.0) ** 2, where)
+    # Of all measurements: models that break down at different steps are put in proportion to the same signal.
+    spread = _deviation(y, seen)
     held = np.concatenate(references)
     known = where & np.isfinite(held)
-    reference = spread if horizon is None else _root_mean(np.where(known, held - y, 0.0) ** 2, known)
     return Score(
         horizon=horizon,
-        rmse=rmse,
-        nrmse=rmse / spread,
-        reference_rmse=reference,
+        rmse=_root_mean(np.where(where, mean - y, 0.0) ** 2, where),
+        spread=spread,
+        reference_rmse=spread if horizon is None else _root_mean(np.where(known, held - y, 0.0) ** 2, known),
         band=_mean(np.where(where, deviation, 0.0), where) / spread,
         pit=pits,
         num_effective=effective,
         coverage=coverage_of(pits, effective),
         calibration=calibration_test(pits, num_effective=min(effective, len(pits))) if effective >= 2.0 else None,
-        log_density=density,
-        crps=crps,
-        broken=broken,
+        log_density=_log_density(rollouts, episodes),
+        crps=_crps(rollouts, episodes, spread),
+        broken=int(np.sum(seen & ~where)),
     )
 
 
-def _probabilistic(rollouts: Sequence[Rollout], episodes: Iterable[Episode], spread: np.ndarray) -> tuple[float, float]:
-    """Log density in the user's units and CRPS in units of the signals, over all measured values."""
-    density, crps, count = 0.0, 0.0, 0
+def _log_density(rollouts: Sequence[Rollout], episodes: Iterable[Episode]) -> float:
+    """Over all measured values. A trajectory that is not finite gives them no density at all."""
+    total, count = 0.0, 0
     for rollout, episode in zip(rollouts, episodes, strict=True):
         steps = slice(rollout.start, rollout.start + len(rollout))
-        y, finite = episode.y[steps], np.isfinite(rollout.signals).all(axis=0)
-        where = episode.observed[steps] & finite & np.isfinite(spread)
-        if where.any():
-            number = int(where.sum())
-            density += number * log_density_samples(y, rollout.signals, rollout.noise_std, where=where)
-            unit = np.where(np.isfinite(spread), spread, 1.0)
-            crps += number * crps_samples(y / unit, rollout.samples / unit, where=where)
+        seen = episode.observed[steps]
+        if seen.any():
+            number = int(seen.sum())
+            signals = np.where(np.isfinite(rollout.signals), rollout.signals, np.inf)
+            noise = np.maximum(rollout.noise_std, LEAST_NOISE)
+            with np.errstate(all="ignore"):  # squares of far trajectories overflow to the right limit
+                total += number * log_density_samples(episode.y[steps], signals, noise, where=seen)
             count += number
-    return (density / count, crps / count) if count else (float("nan"), float("nan"))
+    return total / count if count else float("nan")
+
+
+def _crps(rollouts: Sequence[Rollout], episodes: Iterable[Episode], spread: np.ndarray) -> float:
+    """Over all measured values of outputs that vary, in units of their spread."""
+    total, count = 0.0, 0
+    for rollout, episode in zip(rollouts, episodes, strict=True):
+        steps = slice(rollout.start, rollout.start + len(rollout))
+        where = episode.observed[steps] & _finite(rollout) & np.isfinite(spread)
+        if where.any() and len(rollout.samples) > 1:
+            number = int(where.sum())
+            unit = np.where(np.isfinite(spread), spread, 1.0)
+            total += number * crps_samples(episode.y[steps] / unit, rollout.samples / unit, where=where)
+            count += number
+    return total / count if count else float("nan")
+
+
+def _finite(rollout: Rollout) -> Bool[np.ndarray, "T O"]:
+    """Where all trajectories are."""
+    return np.isfinite(rollout.samples).all(axis=0) & np.isfinite(rollout.signals).all(axis=0)
 
 
 def coverage_of(pits: Float[np.ndarray, " N"], num_effective: float) -> Coverage:

@@ -40,7 +40,7 @@ def select(
     not depend on a key are fitted once for all seeds. All methods see the same folds and keys, and the same key gives
     the same scores, whatever `pool` the fits run in. Ctrl-C ends it with the trials that were made.
     """
-    named = dict(methods) if isinstance(methods, Mapping) else _named(tuple(methods))
+    named = _named(methods)
     if not named:
         raise ValueError("no methods to select from")
     if seeds < 1:
@@ -63,8 +63,10 @@ def select(
     return Selection(named, trials, interrupted=len(trials) < len(tasks))
 
 
-def _named(methods: tuple[AbstractMethod, ...]) -> dict[str, AbstractMethod]:
-    """Methods by what they print as."""
+def _named(methods: Mapping[str, AbstractMethod] | Iterable[AbstractMethod]) -> dict[str, AbstractMethod]:
+    """Methods by the names given to them, or by what they print as."""
+    if isinstance(methods, Mapping):
+        return {str(name): method for name, method in methods.items()}
     return {str(method): method for method in methods}
 
 

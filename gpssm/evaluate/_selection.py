@@ -117,8 +117,9 @@ class Selection:
     @property
     def best(self) -> str | None:
         """The candidate with the largest average value; None if all failed."""
-        values = {name: self._by_fold(name, "value").mean() for name in self.candidates}
-        alive = [name for name in self.candidates if np.isfinite(values[name])]
+        finished = [name for name in self.candidates if not self._unfinished(name)]
+        values = {name: self._by_fold(name, "value").mean() for name in finished}
+        alive = [name for name in finished if np.isfinite(values[name])]
         return max(alive, key=lambda name: values[name]) if alive else None
 
     @property
@@ -133,7 +134,8 @@ class Selection:
         Where no candidate is clearly best, a mixture is a safer choice than any. Candidates that failed have no
         share in it. `draws` of a Bayesian bootstrap over folds keep a few folds from deciding alone.
         """
-        alive = [name for name in self.candidates if not any(s.failed for s in self.trials if s.candidate == name)]
+        failed = {trial.candidate for trial in self.trials if trial.failed}
+        alive = [name for name in self.candidates if name not in failed and not self._unfinished(name)]
         if not alive:
             raise ValueError("all candidates failed: there is nothing to mix")
         folds = dict.fromkeys(score.fold for score in self.trials)
@@ -183,6 +185,11 @@ class Selection:
             raise ValueError(f"the scores of '{name}' do not say what was missed in single steps")
         return kept
 
+    def _unfinished(self, name: str) -> bool:
+        """Whether an interruption came before it was tried on every fold."""
+        tried = {trial.fold for trial in self.trials if trial.candidate == name}
+        return not tried or tried < {trial.fold for trial in self.trials}
+
     def _by_fold(self, name: str, field: str) -> Float[np.ndarray, " F"]:
         """Average over seeds for each fold, in the order of the folds."""
         mine = [score for score in self.trials if score.candidate == name]
@@ -191,6 +198,8 @@ class Selection:
 
     def _row(self, name: str, reference: Float[np.ndarray, " F"] | None) -> Row:
         failed = tuple(score.failed for score in self.trials if score.candidate == name and score.failed)
+        if self._unfinished(name):
+            failed = (*failed, "interrupted before it was tried on everything")
         numbers: dict[str, float] = {}
         for quantity in ("value", "log_density", "error"):
             numbers[quantity], numbers[f"{quantity}_se"] = _mean_and_se(self._by_fold(name, quantity))
@@ -215,6 +224,8 @@ def _mean_known(values: Float[np.ndarray, " F"]) -> float:
 
 
 def _mean_and_se(values: Float[np.ndarray, " F"]) -> tuple[float, float]:
+    if not len(values):
+        return float("nan"), np.inf
     if not np.isfinite(values).all():
         return float(values.mean()), np.inf
     spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0

@@ -18,6 +18,10 @@ class Interrupted(Exception):
     """The wish has been heard at a safe point. Never leaves the library."""
 
 
+Stopped = (Interrupted, KeyboardInterrupt)
+"""What ends a search: the wish, or, where nobody has entered an `Interruption`, Ctrl-C itself."""
+
+
 class Interruption:
     """While entered, the first Ctrl-C is a wish to stop soon, and the second stops at once.
 
@@ -47,6 +51,13 @@ class Interruption:
         """A safe point: ends what is being done if that was asked for."""
         if self.requested:
             raise Interrupted
+
+    def heard(self, stopped: BaseException) -> None:
+        """What has ended a search: the second Ctrl-C goes on its way; the first is a wish also where it came as an
+        exception, because nobody has entered this."""
+        if isinstance(stopped, KeyboardInterrupt) and self.requested:
+            raise stopped
+        self.request()
 
     def __enter__(self) -> "Interruption":
         if Interruption._entered is not None:
@@ -93,9 +104,12 @@ class Interruption:
                     os.write(self._wakeup_before, received)
             if signal.SIGINT in received and not said:
                 said = True
-                self._acknowledge(
-                    "Interrupted: stopping at the next safe point, with the best so far kept. Ctrl-C again stops at once."
-                )
+                # Whatever becomes of the answer, others must go on hearing of signals.
+                with suppress(Exception):
+                    self._acknowledge(
+                        "Interrupted: stopping at the next safe point, with the best so far kept. "
+                        "Ctrl-C again stops at once."
+                    )
 
 
 def _python_handles_it() -> bool:

@@ -52,9 +52,10 @@ class Then(AbstractMethod):
         return after.following(before).by(self)
 
 
-def split_key(key: PRNGKeyArray) -> PRNGKeyArray:
+def split_key(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
     """Three keys for the model, the network and the training of a method. A fourth is left over."""
-    return jr.split(key, 4)[:3]
+    model_key, network_key, fit_key, _ = jr.split(key, 4)
+    return model_key, network_key, fit_key
 
 
 def left_over(key: PRNGKeyArray) -> PRNGKeyArray:

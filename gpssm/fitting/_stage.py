@@ -43,8 +43,11 @@ class Stage:
         self._last_time, self._last_step = time.monotonic(), 0
 
     def update(self, status: Status) -> None:
-        """A sign of life."""
-        self.progress.update(status)
+        """A sign of life. A progress that raises `KeyboardInterrupt` asks for the end, as Ctrl-C does."""
+        try:
+            self.progress.update(status)
+        except KeyboardInterrupt as stopped:
+            self.interruption.heard(stopped)
 
     def say(self, message: str) -> None:
         """Something worth a line happened."""

@@ -1,5 +1,6 @@
 """Inference: posteriors over states and function, the bounds that they maximise, and the parts they are made of."""
 
+from gpssm._core._sharding import AbstractShare, Unsharded
 from gpssm.inference._base import AbstractInference, Needs
 from gpssm.inference._bound import Bound
 from gpssm.inference._defaults import closed_form, default_rule
@@ -16,6 +17,7 @@ __all__ = [
     "AbstractInducing",
     "AbstractInference",
     "AbstractRecognition",
+    "AbstractShare",
     "BiRNN",
     "Bound",
     "Collapsed",
@@ -28,6 +30,7 @@ __all__ = [
     "Needs",
     "PerStepStates",
     "TanhRNN",
+    "Unsharded",
     "closed_form",
     "default_rule",
     "linearised_posterior",

@@ -102,8 +102,9 @@ class MeanField(AbstractInference):
 
     def held(self, model: GPSSM) -> PyTree:
         """q(u), unless it is left to gradients."""
-        gradients_train = self.inducing.leaves_to_gradients() or not isinstance(model.transition, SparseGP)
-        return () if gradients_train else (model.transition.q_mean, model.transition.q_chol)
+        if not isinstance(model.transition, SparseGP) or self.inducing.leaves_to_gradients():
+            return ()
+        return (model.transition.q_mean, model.transition.q_chol)
 
     def needs(self) -> Needs:
         """As q(u) and q(X) ask."""

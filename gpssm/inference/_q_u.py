@@ -16,7 +16,9 @@ class AbstractInducing(eqx.Module):
     """The treatment of q(u) within the bound and after a step."""
 
     @abstractmethod
-    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()) -> Terms:
+    def terms(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()
+    ) -> Terms:
         """The part of the bound that involves the transition function."""
 
     @abstractmethod
@@ -45,7 +47,9 @@ class AbstractInducing(eqx.Module):
 class Explicit(AbstractInducing):
     """q(u) is trained by gradients together with everything else; works with minibatches and any transition."""
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()) -> Terms:
+    def terms(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()
+    ) -> Terms:
         """The bound's transition term and KL at the stored q(u)."""
         dynamics = transition.condition()
         return dynamics.expected_log_prob(transitions), share.fraction() * dynamics.kl(), dynamics.jitter()
@@ -77,7 +81,9 @@ class Collapsed(AbstractInducing):
     The statistics stand inside an inverse and a logarithm, so that a minibatch would bias the bound.
     """
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()) -> Terms:
+    def terms(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()
+    ) -> Terms:
         """The collapsed bound."""
         log_prob, kl, jitter = _sparse(transition).collapsed(transitions, share)
         return share.fraction() * log_prob, share.fraction() * kl, jitter
@@ -113,7 +119,9 @@ class NaturalGradient(AbstractInducing):
         if not 0.0 < self.rate <= 1.0:
             raise ValueError(f"rate={self.rate}: a natural-gradient step must lie in (0, 1]")
 
-    def terms(self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()) -> Terms:
+    def terms(
+        self, transition: AbstractTransition, transitions: Transitions, share: AbstractShare = Unsharded()
+    ) -> Terms:
         """As for an explicit q(u)."""
         return Explicit().terms(transition, transitions, share)
 

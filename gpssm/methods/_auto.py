@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import jax.random as jr
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
@@ -16,7 +17,7 @@ from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
 from gpssm.methods._variational import Variational, distilled
-from gpssm.optimisers import LBFGS, Adam, Windows
+from gpssm.optimisers import LBFGS, Adam, FullBatch, Windows
 
 LONG = 20_000
 """From this many time steps on, training sees windows instead of all data at once."""
@@ -98,13 +99,13 @@ class Auto(AbstractMethod):
     def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)
         long = data.episodes.num_steps > LONG
-        batches = {"batches": Windows(length=min(200, data.episodes.max_length), size=8)} if long else {}
+        windows = Windows(length=max(2, min(200, data.episodes.max_length)), size=8)
         network = Variational(
             spec,
             q_x=Network(self.hidden),
             q_u=NaturalGradient(0.1) if long else Collapsed(),
             expectation=MonteCarlo(1),
-            optimiser=Adam(self.steps, **batches),
+            optimiser=Adam(self.steps, batches=windows if long else FullBatch()),
         )
         first = network.fit(data.afresh(), run.within("1"), key=key)
         if long or self.iterations == 0 or first.result is Result.interrupted:
@@ -124,8 +125,6 @@ class Auto(AbstractMethod):
 
 def _seeds(key: PRNGKeyArray, tries: int) -> list[PRNGKeyArray]:
     """The key itself, and others made from it."""
-    import jax.random as jr
-
     return [key, *(jr.fold_in(key, attempt) for attempt in range(1, tries))]
 
 

@@ -17,7 +17,7 @@ from gpssm._core._lbfgs import Objective as Loss
 from gpssm._core._params import trainable_mask
 from gpssm._core._result import Result
 from gpssm.fitting import Stage, Status
-from gpssm.fitting._interrupt import Interrupted
+from gpssm.fitting._interrupt import Stopped
 
 Objective = Callable[[PyTree, Any], Float[Array, ""]]
 """Of the parameters and the data; a function at module level, so that it is compiled once for all data of a shape."""
@@ -87,8 +87,9 @@ def maximise(
             after_iteration=after_iteration,
             after_round=after_round,
         )
-    except (KeyboardInterrupt, Interrupted):
+    except Stopped as end:
         stopped = True
+        stage.interruption.heard(end)
     best, value = (at, -np.inf) if loss.best is None else (loss.best.at, -loss.best.loss)
     found = eqx.combine(unravel(jnp.asarray(best, first.dtype)), held)
     if not stopped and np.isfinite(value):

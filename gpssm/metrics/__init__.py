@@ -6,13 +6,13 @@ channel. ``where`` is a boolean mask of the entries that count; the others may h
 """
 
 from gpssm.metrics._calibration import CalibrationResult, calibration_test, effective_pit_count
-from gpssm.metrics._coverage import coverage_gaussian, coverage_samples, interval_coverage
+from gpssm.metrics._coverage import interval_coverage
 from gpssm.metrics._density import log_density_gaussian, log_density_samples
-from gpssm.metrics._horizon import by_horizon
+from gpssm.metrics._effective_size import effective_sample_size
 from gpssm.metrics._independence import IndependenceResult, input_independence
-from gpssm.metrics._pit import pit_gaussian, pit_samples
+from gpssm.metrics._pit import pit_samples
 from gpssm.metrics._point import fit_percent, mae, nrmse_std, r2, rmse
-from gpssm.metrics._rank_score import crps_gaussian, crps_samples
+from gpssm.metrics._rank_score import crps_samples
 from gpssm.metrics._states import state_r2
 from gpssm.metrics._whiteness import WhitenessResult, residual_whiteness
 
@@ -20,13 +20,10 @@ __all__ = [
     "CalibrationResult",
     "IndependenceResult",
     "WhitenessResult",
-    "by_horizon",
     "calibration_test",
-    "coverage_gaussian",
-    "coverage_samples",
-    "crps_gaussian",
     "crps_samples",
     "effective_pit_count",
+    "effective_sample_size",
     "fit_percent",
     "input_independence",
     "interval_coverage",
@@ -34,7 +31,6 @@ __all__ = [
     "log_density_samples",
     "mae",
     "nrmse_std",
-    "pit_gaussian",
     "pit_samples",
     "r2",
     "residual_whiteness",

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import chdtr, chdtrc, kolmogorov, ndtri
 
+from gpssm.metrics._effective_size import effective_sample_size
 from gpssm.metrics._scored import Mask, Values, require_finite, require_level, scored_mask, to_array
 
 
@@ -74,41 +75,16 @@ def calibration_test(
 def effective_pit_count(pit: Values, *, where: ArrayLike | None = None) -> float:
     """How many independent values the transforms of one episode, shape (T,) or (T, O), are worth.
 
-    This is the number of independent values whose average is as uncertain as the average of these, from the
-    autocorrelation of the normal scores summed over channels (so correlation between channels counts too) up to where
-    it fades into noise. The same is done for their squares, on which the spread depends, and the smaller number is
-    returned; it is never below two nor above the number of scored values. Missing entries are allowed.
+    This is the `effective_sample_size` of the normal scores, or of their squares, on which the spread depends,
+    whichever is smaller; but at least two, because one value has no spread. Missing entries are allowed.
     """
     values, mask = _checked(pit, where)
     if values.ndim not in (1, 2):
         raise ValueError(f"expected one episode of shape (T,) or (T, O), got {values.shape}")
-    scores = _normal_scores(values[mask])
-    centred = scores - scores.mean()
-    squares = centred**2
-    return min(_mean_worth(centred, mask), _mean_worth(squares - squares.mean(), mask))
-
-
-def _mean_worth(centred: Float[np.ndarray, " scored"], mask: Mask) -> float:
-    """The count times (variance of the sum, were all independent) / (its estimate), between 2 and the count."""
-    count = float(len(centred))
-    independent = float(np.sum(centred**2))
-    if independent == 0.0:
-        return 2.0
-    filled = np.zeros(mask.shape)
-    filled[mask] = centred
-    rows = filled.reshape(len(filled), -1).sum(axis=1)
-    steps = len(rows)
-    spectrum = np.abs(np.fft.rfft(rows, 2 * steps)) ** 2
-    products = np.fft.irfft(spectrum, 2 * steps)[: steps - steps % 2]
-    # Sums of neighbouring autocovariances are positive and fall for reversible chains; the first one that is not
-    # positive marks the noise floor, beyond which adding more lags only adds variance (Geyer's initial sequence).
-    pairs = products.reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs <= 0.0)
-    kept = pairs[: negative[0]] if len(negative) else pairs
-    variance_of_sum = 2.0 * float(np.sum(kept)) - float(products[0]) if len(kept) else 0.0
-    if variance_of_sum <= independent:
-        return count
-    return max(2.0, count * independent / variance_of_sum)
+    scores = np.zeros(values.shape)
+    scores[mask] = _normal_scores(values[mask])
+    squares = (scores - scores[mask].mean()) ** 2
+    return max(2.0, min(effective_sample_size(scores, where=mask), effective_sample_size(squares, where=mask)))
 
 
 def _checked(pit: Values, where: ArrayLike | None) -> tuple[Float[np.ndarray, "..."], Mask]:

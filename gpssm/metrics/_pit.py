@@ -7,17 +7,8 @@ not lost; entries that are not scored are NaN.
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
-from gpssm.metrics._scored import Values, matched, matched_samples, scored_std
-
-
-def pit_gaussian(y: Values, mean: Values, std: Values, *, where: ArrayLike | None = None) -> Float[np.ndarray, "..."]:
-    """Normal distribution function of (y - mean) / std; std is that of the measurement, noise included."""
-    measured, mask, (predicted,) = matched(y, where, mean=mean)
-    pit = np.full(measured.shape, np.nan)
-    pit[mask] = ndtr((measured[mask] - predicted[mask]) / scored_std(std, mask, name="std"))
-    return pit
+from gpssm.metrics._scored import Values, matched_samples
 
 
 def pit_samples(

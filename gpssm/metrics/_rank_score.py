@@ -2,18 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
-from gpssm.metrics._scored import Values, matched, matched_samples, scored_std
-
-
-def crps_gaussian(y: Values, mean: Values, std: Values, *, where: ArrayLike | None = None) -> float:
-    """Mean score of N(mean, std^2) over the scored entries, in closed form."""
-    measured, mask, (predicted,) = matched(y, where, mean=mean)
-    deviation = scored_std(std, mask, name="std")
-    z = (measured[mask] - predicted[mask]) / deviation
-    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    return float(np.mean(deviation * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))))
+from gpssm.metrics._scored import Values, matched_samples
 
 
 def crps_samples(y: Values, samples: Values, *, where: ArrayLike | None = None) -> float:

@@ -28,9 +28,7 @@ class Batch(eqx.Module):
     weight: Float[Array, "*B"]  # how many episodes of the population this one stands for
 
     @classmethod
-    def of(
-        cls, episodes: Iterable[Episode], *, length: int | None = None, dtype: DTypeLike = np.float64
-    ) -> "Batch":
+    def of(cls, episodes: Iterable[Episode], *, length: int | None = None, dtype: DTypeLike = np.float64) -> "Batch":
         """Episodes of the same channels, each filled up to `length` steps (by default those of the longest)."""
         return _pad(tuple(episodes), length=length, dtype=dtype)
 
@@ -49,6 +47,8 @@ class Batch(eqx.Module):
 
 
 def _pad(episodes: Sequence[Episode], *, length: int | None, dtype: DTypeLike) -> Batch:
+    if not episodes:
+        raise DataError("a Batch needs at least one episode, but there are none")
     longest = max(len(episode) for episode in episodes)
     length = longest if length is None else length
     if length < longest:

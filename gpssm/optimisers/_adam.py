@@ -14,7 +14,7 @@ from gpssm._core._precision import double_precision
 from gpssm._core._result import Result
 from gpssm.fitting._batches import AbstractBatches, FullBatch
 from gpssm.fitting._identity import digest_tree
-from gpssm.fitting._interrupt import Interrupted
+from gpssm.fitting._interrupt import Stopped
 from gpssm.fitting._plateau import Plateau
 from gpssm.fitting._problem import Problem, Training, Tree, finish, held_out_bound
 from gpssm.fitting._progress import Status
@@ -108,9 +108,10 @@ class Adam(AbstractOptimiser):
                     stage.check()
             if last is not None and last.rollbacks > MAX_ROLLBACKS:
                 result = Result.diverged
-        except (KeyboardInterrupt, Interrupted):
+        except Stopped as stopped:
             result = Result.interrupted
             write()
+            stage.interruption.heard(stopped)
         except PeerLostError:
             write()
             raise

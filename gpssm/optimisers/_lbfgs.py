@@ -19,7 +19,7 @@ from gpssm._core._precision import double_precision
 from gpssm._core._result import Result
 from gpssm._core._sharding import EPISODES
 from gpssm.fitting._identity import digest_tree
-from gpssm.fitting._interrupt import Interrupted
+from gpssm.fitting._interrupt import Stopped
 from gpssm.fitting._problem import Problem, Training, Tree, finish
 from gpssm.fitting._progress import Status
 from gpssm.fitting._stage import Stage
@@ -100,8 +100,9 @@ class LBFGS(AbstractOptimiser):
                 after_round=after_round,
             )
             result = RESULTS[ending]
-        except (KeyboardInterrupt, Interrupted):
+        except Stopped as stopped:
             result = Result.interrupted
+            stage.interruption.heard(stopped)
         best = at if objective.best is None else objective.best.at
         if objective.best is None and result is not Result.interrupted:
             result = Result.diverged

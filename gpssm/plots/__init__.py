@@ -4,7 +4,7 @@ Colours are those of Okabe and Ito, which people with colour blindness can tell 
 grey print. Axes are labelled with the names of the channels; time is in the units of `dt`, or in steps.
 """
 
-from gpssm.plots._calibration import coverage_by_horizon, pit, pit_bounds
+from gpssm.plots._calibration import pit, pit_bounds
 from gpssm.plots._correlation import input_correlation, residual_correlation
 from gpssm.plots._data import data
 from gpssm.plots._rollout import against, rollout
@@ -18,7 +18,6 @@ __all__ = [
     "TransitionSlice",
     "against",
     "bound",
-    "coverage_by_horizon",
     "data",
     "input_correlation",
     "pit",

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import binom
 
-from gpssm.plots._style import MODEL, OTHER, QUIET
+from gpssm.plots._style import MODEL, QUIET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 
@@ -40,24 +38,3 @@ def pit_bounds(num_effective: float, *, bins: int, level: float = 0.99) -> tuple
     tail = 0.5 * (1.0 - level)
     low, high = binom.ppf([tail, 1.0 - tail], count, 1.0 / bins)
     return float(low) * bins / count, float(high) * bins / count
-
-
-def coverage_by_horizon(
-    axes: Axes,
-    names: Sequence[str],
-    coverage: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    *,
-    nominal: float = 0.95,
-) -> Axes:
-    """Share of measurements inside the band for each horizon, with the range in which it lies if the band is right."""
-    places = np.arange(len(names))
-    outside = (coverage < lower) | (coverage > upper)
-    axes.vlines(places, lower, upper, colors=QUIET, lw=8, alpha=0.4, label="range if calibrated")
-    axes.plot(places[~outside], coverage[~outside], "o", color=MODEL, ms=6)
-    axes.plot(places[outside], coverage[outside], "D", color=OTHER, ms=6)
-    axes.axhline(nominal, color="black", lw=0.8, ls="--")
-    axes.set_xticks(places, names)
-    axes.set(xlabel="steps ahead", ylabel=f"inside the {100 * nominal:g} % band")
-    return axes

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpssm.evaluate import Score
+from gpssm.evaluate._score import band_deviation
 from gpssm.predict import Rollout
-from gpssm.reporting._finding import Finding, Grade, more_structure
-from gpssm.reporting._score import Score, band_deviation
+from gpssm.reporting._finding import Finding, Grade
+from gpssm.reporting._kind import Kind
 
 GOOD, ROUGH = 0.3, 0.7
 """Errors in units of the signal's standard deviation: fits of 70 % and 30 %."""
@@ -16,9 +18,7 @@ USEFUL = 0.5
 """A band is called useful while it is at most half as wide as one that would hold the signal without any model."""
 
 
-def free_simulation(
-    score: Score, noise: np.ndarray, names: Sequence[str], *, states: int, nothing_left: bool
-) -> Finding:
+def free_simulation(score: Score, names: Sequence[str], kind: Kind, *, nothing_left: bool) -> Finding:
     """Can the model run on its own? `nothing_left` says that no test found anything that a better model could use."""
     question = "Can it simulate freely?"
     if score.broken:
@@ -26,12 +26,12 @@ def free_simulation(
             question,
             Grade.bad,
             f"The free simulation runs away: {score.broken} predicted values are not finite.",
-            ("Train on longer records, or with fewer states, so that the learnt dynamics are stable.",),
+            (kind.calmer,),
         )
     if not np.isfinite(score.nrmse).any():
         return Finding(question, Grade.unknown, "No held-out output varies, so errors cannot be put in proportion.")
     worst = int(np.nanargmax(score.nrmse))
-    at_noise = bool(score.rmse[worst] <= AT_NOISE * noise[worst])
+    at_noise = bool(_at_noise(score, kind)[worst])
     grade = _grade(float(score.nrmse[worst]), at_noise)
     fits = ", ".join(f"{name} {fit:.1f} %" for name, fit in zip(names, score.fit_percent, strict=True))
     which = "" if len(names) == 1 else f" of {names[worst]}, the worst output,"
@@ -47,20 +47,20 @@ def free_simulation(
             " One-step errors are white and the bands hold: the rest looks like disturbances that no model foresees."
         )
         return Finding(question, grade, text)
-    return Finding(question, grade, text, (more_structure(states),))
+    return Finding(question, grade, text, (kind.richer,))
 
 
-def prediction(scores: Sequence[Score], noise: np.ndarray) -> Finding:
+def prediction(scores: Sequence[Score], kind: Kind) -> Finding:
     """How many steps ahead are predictions worth having?"""
     question = "Can it predict a few steps ahead?"
     scores = [score for score in scores if score.horizon is not None]
     if not scores or any(score.broken for score in scores):
-        return Finding(question, Grade.bad, "Some predictions are not finite.", ("Train again with fewer states.",))
+        return Finding(question, Grade.bad, "Some predictions are not finite.", (kind.calmer,))
     beaten = [bool(np.all(_less(score.rmse, score.reference_rmse))) for score in scores]
-    precise = [_grade_all(score, noise) is Grade.good for score in scores]
+    precise = [_grade_all(score, kind) is Grade.good for score in scores]
     parts = [
-        f"{score.name} ahead {100 * np.nanmax(score.nrmse):.1f} % (holding the last value: "
-        f"{100 * np.nanmax(score.nrmse / score.rmse * score.reference_rmse):.1f} %)"
+        f"{score.name} ahead {_worst_percent(score.nrmse)} (holding the last value: "
+        f"{_worst_percent(score.reference_rmse / score.spread)})"
         for score in scores
     ]
     text = f"Error in % of the signal's standard deviation: {'; '.join(parts)}."
@@ -68,15 +68,15 @@ def prediction(scores: Sequence[Score], noise: np.ndarray) -> Finding:
         return Finding(question, Grade.good, text)
     if not beaten[0]:
         text += " One step ahead the model is no better than holding the last value."
-        advice = ("Check that inputs and outputs are on the same clock; then try one state more or a longer training.",)
-        return Finding(question, Grade.bad, text, advice)
+        clocks = ("Check that inputs and outputs are on the same clock.",) if kind.learnt else ()
+        return Finding(question, Grade.bad, text, (*clocks, kind.richer))
     good = [score.horizon for score, ok, won in zip(scores, precise, beaten, strict=True) if ok and won]
     if good:
         text += f" Good up to {max(h for h in good if h is not None)} steps."
     return Finding(question, Grade.caution, text)
 
 
-def useful_horizon(simulations: Sequence[Rollout], spread: np.ndarray, dt: float | None) -> Finding:
+def useful_horizon(simulations: Sequence[Rollout], spread: np.ndarray, dt: float | None, kind: Kind) -> Finding:
     """How long does the band of a free run say something?"""
     question = "Is the band narrow enough to be useful?"
     widths = [(band_deviation(r) / spread)[:, np.isfinite(spread)] for r in simulations]
@@ -93,8 +93,8 @@ def useful_horizon(simulations: Sequence[Rollout], spread: np.ndarray, dt: float
     text += f"; from {when} on it exceeds half of that, and there the model says little beyond the signal's range."
     if astray > 0.01:
         text += f" {100 * astray:.0f} % of the sampled trajectories leave the region of the data altogether."
-    advice = ("Where the band is wide, more training data will narrow it; so will starting again from measurements.",)
-    return Finding(question, grade, text, advice)
+    more = "Where the band is wide, more training data will narrow it; so will starting again from measurements."
+    return Finding(question, grade, text, (more if kind.learnt else kind.richer,))
 
 
 def share_astray(simulations: Sequence[Rollout], spread: np.ndarray) -> float:
@@ -133,13 +133,26 @@ def _grade(nrmse: float, at_noise: bool) -> Grade:
     return Grade.caution if nrmse <= ROUGH else Grade.bad
 
 
-def _grade_all(score: Score, noise: np.ndarray) -> Grade:
-    grades = [
-        _grade(float(nrmse), bool(rmse <= AT_NOISE * sd))
-        for nrmse, rmse, sd in zip(score.nrmse, score.rmse, noise, strict=True)
-        if np.isfinite(nrmse)
-    ]
-    return Grade.worst(grades)
+def _grade_all(score: Score, kind: Kind) -> Grade:
+    return Grade.worst(
+        [
+            _grade(float(nrmse), bool(small))
+            for nrmse, small in zip(score.nrmse, _at_noise(score, kind), strict=True)
+            if np.isfinite(nrmse)
+        ]
+    )
+
+
+def _at_noise(score: Score, kind: Kind) -> np.ndarray:
+    """Which errors are as small as the measurement noise, where the model knows that."""
+    if kind.measurement_noise is None:
+        return np.zeros(len(score.rmse), bool)
+    return score.rmse <= AT_NOISE * kind.measurement_noise
+
+
+def _worst_percent(ratios: np.ndarray) -> str:
+    known = ratios[np.isfinite(ratios)]
+    return f"{100 * known.max():.1f} %" if len(known) else "unknown"
 
 
 def _less(error: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -58,17 +58,17 @@ def _overview(comparison: Comparison) -> str:
     )
     rows = []
     for entry in comparison.entries:
-        free = entry.scores[-1]
+        free = entry.free_run
         white, independent = entry.residuals.whiteness, entry.residuals.independence
         rows.append(
             (
                 entry.name,
-                f"{100 * (1 - _mean(free.nrmse)):.1f} %",
+                f"{free.fit_overall:.1f} %",
                 "best" if entry is comparison.entries[0] else "–" if entry.p_value is None else f"{entry.p_value:.2g}",
                 *(f"{_mean(score.nrmse):.3f}" for score in entry.scores),
-                f"{100 * free.coverage.observed[-1]:.1f} %",
-                f"{entry.log_density:.3f}",
-                f"{entry.crps:.3f}",
+                f"{100 * free.coverage95:.1f} %",
+                f"{free.log_density:.3f}",
+                f"{free.crps:.3f}",
                 "–" if white is None else f"{'yes' if white.passed else 'no'} (p {white.p_value:.1g})",
                 "–"
                 if independent is None
@@ -90,7 +90,7 @@ def _simulations(comparison: Comparison, index: int) -> go.Figure:
         )
         figure.add_trace(dots, row=i + 1, col=1)
         for j, entry in enumerate(comparison.entries):
-            rollout = entry.simulations[index]
+            rollout = entry.judged.simulations[index]
             figure.add_trace(
                 line(
                     rollout.time,

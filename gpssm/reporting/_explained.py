@@ -6,16 +6,19 @@ import numpy as np
 
 from gpssm._core._history import History
 from gpssm._core._result import Result
+from gpssm.evaluate import Score
 from gpssm.reporting._data_summary import DataSummary
-from gpssm.reporting._finding import Finding, Grade, more_structure
+from gpssm.reporting._finding import Finding, Grade
+from gpssm.reporting._kind import Kind
 from gpssm.reporting._residuals import ResidualTests
-from gpssm.reporting._score import Score
 
+FEWEST = 4
+"""Training steps whose bounds can show whether it was still rising."""
 STRONG = 0.5
 """A correlation of residuals beyond this is a fault of the model; below it, a flaw that only many data can show."""
 
 
-def residuals(tests: ResidualTests, outputs: Sequence[str], inputs: Sequence[str], states: int) -> Finding:
+def residuals(tests: ResidualTests, outputs: Sequence[str], inputs: Sequence[str], kind: Kind) -> Finding:
     """Is anything predictable left in the one-step errors?"""
     question = "Has it explained what can be explained?"
     sentences, grades, advice = [], [], []
@@ -36,9 +39,9 @@ def residuals(tests: ResidualTests, outputs: Sequence[str], inputs: Sequence[str
         )
         if size < 0.0 and white.lags[lag] == 1:
             sentences.append("Errors that alternate mean that noise of the sensor is taken for motion.")
-            advice.append("Train longer, or hold the measurement noise at its known value: it seems to be too small.")
+            advice.append(kind.sensor)
         else:
-            advice.append(more_structure(states))
+            advice.append(kind.richer)
     independent = tests.independence
     if independent is None:
         if inputs:
@@ -55,12 +58,12 @@ def residuals(tests: ResidualTests, outputs: Sequence[str], inputs: Sequence[str
             f"They still depend on the inputs (p = {independent.p_value:.1g}): most on {name} "
             f"{steps_before(int(independent.lags[lag]))} ({size:+.2f})."
         )
-        if independent.lags[lag] == 0:
+        if independent.lags[lag] == 0 and kind.learnt:
             advice.append(
                 f"Errors follow {name} of the same step: check the clocks, or whether {name} comes from a controller."
             )
         else:
-            advice.append(more_structure(states))
+            advice.append(kind.richer)
     return Finding(question, Grade.worst(grades), " ".join(sentences), tuple(advice))
 
 
@@ -71,7 +74,7 @@ def generalisation(held_out: Score, training: Score | None, data: DataSummary) -
     if training is None:
         sentences.append("Training data were not given, so errors on them cannot be compared.")
     else:
-        new, own = float(np.nanmean(held_out.nrmse)), float(np.nanmean(training.nrmse))
+        new, own = 1.0 - held_out.fit_overall / 100.0, 1.0 - training.fit_overall / 100.0
         sentences.append(
             f"Free-run error: {100 * new:.1f} % of the signal's standard deviation on held-out data, {100 * own:.1f} % "
             "on training data."
@@ -92,23 +95,31 @@ def generalisation(held_out: Score, training: Score | None, data: DataSummary) -
     return Finding(question, Grade.worst(grades), " ".join(sentences), tuple(advice))
 
 
-def training_went_well(history: History | None) -> Finding:
-    """Did training run to its end?"""
+def training_went_well(history: History | None, result: Result | None) -> Finding:
+    """Did training run to its end? `result` is how the fit ended; None for a model that comes without its fit, which is
+    judged by the numbers of its history."""
     question = "Was it trained to the end?"
-    if history is None or not len(history.bound):
-        return Finding(question, Grade.unknown, "No record of the training came with this model.")
-    for result in (Result.diverged, Result.interrupted):
-        if any(result.value in event for event in history.events):
-            return Finding(question, Grade.bad, f"Training: {result.value}.", ("Train again, to the end.",))
-    rise, noise = last_rise(history.bound)
-    where = f"over the last {tail_length(history.bound)} steps the bound rose by {rise:.3f} nats per time step"
-    if rise > max(0.02, 3.0 * noise):
+    if result is not None and not result.good:
+        return Finding(question, Grade.bad, f"Training: {result.value}.", ("Train again, to the end.",))
+    if history is not None and len(history.bound) and not np.isfinite(history.bound[-1]):
+        return Finding(question, Grade.bad, "Training ended with a bound that is not finite.", ("Train again.",))
+    if history is None or np.isfinite(history.bound).sum() < FEWEST:
+        if result is None:
+            return Finding(question, Grade.unknown, "No record of training steps came with this model.")
+        return Finding(question, Grade.good, f"Training: {result.value}.")
+    bound = history.bound[np.isfinite(history.bound)]
+    rise, noise = last_rise(bound)
+    where = f"over the last {tail_length(bound)} steps the bound rose by {rise:.3f} nats per time step"
+    # An optimiser that says that it converged knows better than the last few of its steps.
+    settled = result in (Result.converged, Result.plateau)
+    if not settled and rise > max(0.02, 3.0 * noise):
         return Finding(question, Grade.caution, f"It was still learning: {where}.", ("Train longer.",))
     best = max((score for _, score in history.held_out), default=None)
     if best is not None and best - history.held_out[-1][1] > 0.1:
         text = f"The bound on held-out data ended {best - history.held_out[-1][1]:.2f} nats per step below its best."
         return Finding(question, Grade.caution, text, ("Stop earlier, or give more training data.",))
-    return Finding(question, Grade.good, f"Training had levelled off: {where}.")
+    how = f"Training: {result.value}" if settled and result is not None else "Training had levelled off"
+    return Finding(question, Grade.good, f"{how}; {where}.")
 
 
 def noise_levels(process: np.ndarray, measurement: np.ndarray, outputs: Sequence[str]) -> Finding | None:
@@ -141,8 +152,6 @@ def tail_length(bound: np.ndarray) -> int:
 def last_rise(bound: np.ndarray) -> tuple[float, float]:
     """How much the bound rose between the last two stretches, and the standard error of that."""
     length = tail_length(bound)
-    if len(bound) < 2 * length:
-        return 0.0, 0.0
     last, before = bound[-length:], bound[-2 * length : -length]
     # Differences of neighbours show the noise without the trend.
     jitter = float(np.std(np.diff(bound[-2 * length :]))) / np.sqrt(2.0)

@@ -1,35 +1,37 @@
 """Figures of what was learnt: latent states and the transition function."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 
 from gpssm.plots import TransitionSlice
+from gpssm.predict import States
 from gpssm.reporting._figure import MODEL, OTHER, QUIET, SERIES, band, every, line, panels, short_label, time_label
-from gpssm.reporting._report import Report
 
 MOST_STATES = 6
 
 
-def states(report: Report) -> go.Figure:
-    """Smoothed latent states of the first shown record."""
-    means, spread = report.states.means, 1.96 * report.states.std
+def states(smoothed: States, dt: float | None) -> go.Figure:
+    """Latent states of a record, with bands."""
+    means, spread = smoothed.means, 1.96 * smoothed.std
     rows = min(means.shape[1], MOST_STATES)
     figure = panels(rows, height=100 + 130 * rows, share_x=True)
-    time, thin = np.arange(len(means)) * (report.dt or 1.0), every(len(means))
+    time, thin = np.arange(len(means)) * (dt or 1.0), every(len(means))
     for d in range(rows):
         low, high = means[:, d] - spread[:, d], means[:, d] + spread[:, d]
         figure.add_trace(band(time, low, high, name="95 % band", legend=d == 0, step=thin), row=d + 1, col=1)
         trace = line(time, means[:, d], name="mean", colour=MODEL, legend=d == 0, step=thin)
         figure.add_trace(trace, row=d + 1, col=1)
         figure.update_yaxes(title_text=f"state {d + 1}", row=d + 1, col=1)
-    figure.update_xaxes(title_text=time_label(report.dt), row=rows, col=1)
+    figure.update_xaxes(title_text=time_label(dt), row=rows, col=1)
     return figure
 
 
-def transition(report: Report) -> go.Figure:
+def transition(slices: Sequence[TransitionSlice]) -> go.Figure:
     """Curves of a model with one state, else slices: a row for each state, a column for each variable that moves."""
-    slices = [s for s in report.slices if s.state < MOST_STATES]
-    return _curves(slices) if not slices[0].is_change else _grid(slices)
+    shown = [s for s in slices if s.state < MOST_STATES]
+    return _curves(shown) if not shown[0].is_change else _grid(shown)
 
 
 def _curves(slices: list[TransitionSlice]) -> go.Figure:

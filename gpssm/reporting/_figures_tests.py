@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from gpssm.evaluate import Score
 from gpssm.metrics import IndependenceResult, WhitenessResult
 from gpssm.plots import pit_bounds
 from gpssm.reporting._figure import MODEL, OTHER, QUIET, SERIES, band, label, line, panels, short_label
-from gpssm.reporting._score import Score
 
 BINS = 10
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")

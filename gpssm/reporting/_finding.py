@@ -1,6 +1,7 @@
 """One answer of the verdict."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -14,10 +15,26 @@ class Grade(enum.Enum):
     unknown = "not tested"
 
     @classmethod
-    def worst(cls, grades: "list[Grade]") -> "Grade":
+    def worst(cls, grades: "Sequence[Grade]") -> "Grade":
         """The one that a reader must know of."""
         order = (cls.bad, cls.caution, cls.good, cls.unknown)
         return next((grade for grade in order if grade in grades), cls.unknown)
+
+
+class Direction(enum.Enum):
+    """In which direction bands are off."""
+
+    none = enum.auto()
+    narrow = enum.auto()
+    wide = enum.auto()
+    both = enum.auto()
+    """Narrow in one place and wide in another."""
+
+    @classmethod
+    def of(cls, directions: "Sequence[Direction]") -> "Direction":
+        """Of several judgements together."""
+        found = set(directions) - {cls.none}
+        return cls.both if len(found) > 1 else next(iter(found), cls.none)
 
 
 @final
@@ -29,8 +46,4 @@ class Finding:
     grade: Grade
     text: str
     advice: tuple[str, ...] = ()
-
-
-def more_structure(states: int) -> str:
-    """What to try when a model misses something; one wording, so that it is said once."""
-    return f"Try one state more (states={states + 1}), then more inducing points: something in the dynamics is missed."
+    direction: Direction = Direction.none

@@ -15,17 +15,8 @@ MARKS = {Grade.good: "✓", Grade.caution: "!", Grade.bad: "✗", Grade.unknown:
 def report_page(report: Report) -> str:
     """The whole document."""
     page = Page(report.title)
-    _verdict(page, report)
-    _simulation(page, report)
-    _prediction(page, report)
-    _calibration(page, report)
-    _residuals(page, report)
-    _model(page, report)
-    _data(page, report)
-    _training(page, report)
-    page.section("settings", "Settings and versions", "Same versions, data and key give the same numbers.")
-    page.add(pairs(report.settings))
-    page.add("<h3>Versions</h3>" + pairs(report.versions))
+    for section in SECTIONS:
+        section(page, report)
     return page.render()
 
 
@@ -90,8 +81,8 @@ def _prediction(page: Page, report: Report) -> None:
     page.section(
         "prediction",
         "Prediction a few steps ahead",
-        "At every step the state is estimated from all outputs up to there, then the model runs on without them. A "
-        "model is worth having where it beats holding the last measured value.",
+        "At every step the model has seen all outputs up to there, and then runs on without them. A model is worth "
+        "having where it beats holding the last measured value.",
     )
     header = ("steps ahead", *(f"{name}: {what}" for name in report.output_names for what in ("RMSE", "hold", "fit")))
     rows = [
@@ -177,14 +168,20 @@ def _residuals(page: Page, report: Report) -> None:
 
 
 def _model(page: Page, report: Report) -> None:
-    shown = report.episodes[report.shown[0]]
+    """Only of a model with states."""
+    if report.state_space is None:
+        return
+    shown, slices = report.episodes[report.shown[0]], report.state_space.slices
     page.section("model", "What was learnt", "States are in the model's own units; the first ones follow the outputs.")
-    page.figure(_figures_model.states(report), f"Latent states of {shown.name}, given all of it.{_thinned(len(shown))}")
-    first = report.slices[0]
+    page.figure(
+        _figures_model.states(report.state_space.states, report.dt),
+        f"Latent states of {shown.name}, given all of it.{_thinned(len(shown))}",
+    )
+    first = slices[0]
     held = "" if not first.is_change else f" In the first panel {first.held}."
     what = "Next state" if not first.is_change else "Change of each state in one step"
     page.figure(
-        _figures_model.transition(report),
+        _figures_model.transition(slices),
         f"{what} while one variable moves and the others rest at their medians.{held} Shaded: where 90 % of the data "
         "lie; orange: inducing points, projected. The band is the uncertainty about the function, without process "
         "noise; it should open where there are no data.",
@@ -216,8 +213,11 @@ def _channels(held_out: DataSummary, training: DataSummary | None) -> str:
 def _training(page: Page, report: Report) -> None:
     page.section("training", "Training")
     history = report.history
-    if history is None or not len(history.bound):
+    if history is None:
         page.add(paragraph("No record of the training came with this model."))
+        return
+    if not len(history.bound):
+        page.add(paragraph("This model was not trained step by step: there is no curve to show."))
         return
     page.figure(
         _figures_data.training(history),
@@ -229,7 +229,17 @@ def _training(page: Page, report: Report) -> None:
         page.add(paragraph("Some steps had a bound that is not finite."))
 
 
+def _settings(page: Page, report: Report) -> None:
+    page.section("settings", "Settings and versions", "Same versions, data and key give the same numbers.")
+    page.add(pairs(report.settings))
+    page.add("<h3>Versions</h3>" + pairs(report.versions))
+
+
 def _thinned(count: int) -> str:
     if count <= MOST_POINTS:
         return ""
     return f" For drawing, one point in {every(count)} of {count} is kept; all numbers use all of them."
+
+
+SECTIONS = (_verdict, _simulation, _prediction, _calibration, _residuals, _model, _data, _training, _settings)
+"""In the order in which they are read."""

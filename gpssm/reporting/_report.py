@@ -4,25 +4,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
-from gpssm.data import Episodes
+from gpssm._core._random import AnyKey
+from gpssm.data import DataError, Episodes
+from gpssm.evaluate import Judged, Score, judge
+from gpssm.evaluate._judge import judged_ahead, judged_part, predictor_of
+from gpssm.fitting import Fit
 from gpssm.plots import TransitionSlice, transition_slices
-from gpssm.predict import Rollout, States, System
-from gpssm.reporting import _accuracy, _explained, _settings
+from gpssm.predict import AbstractPredictor, Rollout, States, System
+from gpssm.reporting import _settings
 from gpssm.reporting._data_summary import DataSummary, summarise
-from gpssm.reporting._finding import Grade
+from gpssm.reporting._kind import kind_of
 from gpssm.reporting._residuals import ResidualTests, residual_tests
-from gpssm.reporting._runs import SAMPLES, Runs, checked, default_n_init, judged_part, run
-from gpssm.reporting._score import Score, score
-from gpssm.reporting._trust_bands import bands
-from gpssm.reporting._verdict import Verdict, conclude
+from gpssm.reporting._rules import verdict_on
+from gpssm.reporting._verdict import Verdict
 
+HORIZONS = (1, 5, 20)
 SHOWN = 4
 """Records that are drawn; with more, the worst, the median and the best."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    """What can be shown of a model with states, and of no other."""
+
+    states: States
+    """Smoothed states of the first shown record."""
+    slices: tuple[TransitionSlice, ...]
 
 
 @final
@@ -34,18 +45,13 @@ class Report:
     output_names: tuple[str, ...]
     input_names: tuple[str, ...]
     dt: float | None
-    n_init: int
-    episodes: Episodes
-    """The held-out records that were judged."""
+    judged: Judged
+    """Free runs and predictions of the held-out records, and their scores."""
     left_out: int
     """Held-out steps that were not judged because there are too many."""
     training: Episodes | None
     data: DataSummary
     training_data: DataSummary | None
-    simulations: tuple[Rollout, ...]
-    predictions: dict[int, tuple[Rollout, ...]]
-    scores: tuple[Score, ...]
-    """By number of steps ahead; the free run comes last."""
     training_score: Score | None
     """Free run on the training data."""
     residuals: ResidualTests
@@ -53,137 +59,148 @@ class Report:
     """Which records are drawn, the worst first."""
     record_errors: tuple[float, ...]
     """Free-run error of each record in units of the standard deviation of all held-out measurements."""
-    states: States
-    """Smoothed states of the first shown record."""
-    slices: tuple[TransitionSlice, ...]
+    state_space: StateSpace | None
+    """None for a model without states."""
     history: History | None
     settings: dict[str, str]
     versions: dict[str, str]
     verdict: Verdict
 
     @property
+    def episodes(self) -> Episodes:
+        """The held-out records that were judged."""
+        return self.judged.episodes
+
+    @property
+    def n_init(self) -> int:
+        """First outputs that a free run sees."""
+        return self.judged.n_init
+
+    @property
+    def simulations(self) -> tuple[Rollout, ...]:
+        """Free runs, one for each record."""
+        return self.judged.simulations
+
+    @property
+    def predictions(self) -> dict[int, tuple[Rollout, ...]]:
+        """By number of steps ahead."""
+        return self.judged.predictions
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """By number of steps ahead; the free run comes last."""
+        return self.judged.scores
+
+    @property
     def free_run(self) -> Score:
         """The score of the free run."""
-        return self.scores[-1]
+        return self.judged.free_run
 
 
 def build(
-    identified: System,
-    episodes_held_out: Episodes,
+    model: Fit | AbstractPredictor,
+    held_out: Episodes,
     *,
     training: Episodes | None = None,
     n_init: int | None = None,
-    horizons: Sequence[int] = (1, 5, 20),
+    horizons: Sequence[int] = HORIZONS,
     title: str | None = None,
     settings: Mapping[str, str] | None = None,
-    key: PRNGKeyArray,
+    judged: Judged | None = None,
+    key: AnyKey = None,
+    seed: int | None = None,
 ) -> Report:
     """Judge a model on records that it was not trained on.
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     With the `training` records the page also shows what was trained on and whether the model does worse on new data.
-    `settings` are further rows for the table of settings, such as the seed of the fit.
+    `settings` are further rows for the table of settings, such as the seed of the fit. `judged` is what
+    `gpssm.judge` made of the same model and records: then its runs, first outputs and key are used, and the page shows
+    the numbers that were printed.
     """
-    episodes = judged_part(episodes_held_out)
-    n_init = default_n_init(episodes) if n_init is None else n_init
-    kept = checked(n_init, tuple(horizons), episodes)
-    held_key, training_key, pit_key = jr.split(key, 3)
-    rng = np.random.default_rng(np.asarray(jr.bits(pit_key, (4,), "uint32")))
-    runs = run(identified, episodes, n_init=n_init, horizons=kept, key=held_key)
-    scores = (
-        *(score(runs.predictions[h], episodes, horizon=h, rng=rng) for h in kept),
-        score(runs.simulations, episodes, horizon=None, rng=rng),
-    )
-    own = None
-    if training is not None:
-        own = _score_training(identified, training, n_init, episodes.num_steps, training_key, rng)
-    tests = residual_tests(runs.predictions[1], episodes)
-    errors = _record_errors(runs, scores[-1])
+    system = predictor_of(model)
+    steps = (1, *horizons)  # one step ahead is needed for the tests of the residuals
+    if judged is None:
+        judged = judge(system, held_out, n_init=n_init, horizons=steps, key=key, seed=seed)
+    else:
+        _check_judged(judged, held_out, n_init=n_init, key=key, seed=seed)
+        judged = judged_ahead(system, judged, steps)
+    check_measured(judged)
+    own = None if training is None else _score_training(system, training, judged)
+    tests = residual_tests(judged.predictions[1], judged.episodes)
+    errors = _record_errors(judged)
     shown = _shown(errors)
-    data = summarise(episodes, training)
+    data = summarise(judged.episodes, training)
     training_data = None if training is None else summarise(training)
     return Report(
-        title=title or f"{', '.join(identified.output_names)}: a model with {identified.model.state_dim} states",
-        output_names=identified.output_names,
-        input_names=identified.input_names,
-        dt=identified.dt,
-        n_init=n_init,
-        episodes=episodes,
-        left_out=episodes_held_out.num_steps - episodes.num_steps,
+        title=title or f"{', '.join(system.output_names)}: {kind_of(system).name}",
+        output_names=system.output_names,
+        input_names=system.input_names,
+        dt=system.dt,
+        judged=judged,
+        left_out=held_out.num_steps - judged.episodes.num_steps,
         training=training,
         data=data,
         training_data=training_data,
-        simulations=runs.simulations,
-        predictions=runs.predictions,
-        scores=scores,
         training_score=own,
         residuals=tests,
         shown=shown,
         record_errors=errors,
-        states=identified.smooth(episodes[shown[0]]),
-        slices=transition_slices(identified, judged_part(training) if training is not None else episodes),
-        history=identified.history,
+        state_space=_state_space(system, judged, shown[0], training),
+        history=system.history,
         settings=_settings.merged(
-            _settings.describe_model(identified),
-            _settings.describe_training(identified),
-            _settings.describe_run(key=key, n_init=n_init, horizons=kept, samples=SAMPLES),
-            settings,
+            system.describe(), _settings.describe_training(model), _settings.describe_run(judged), settings
         ),
         versions=_settings.versions(),
-        verdict=_judge(identified, runs, scores, own, tests, data, training_data),
+        verdict=verdict_on(model, judged, own, tests, data, training_data),
     )
 
 
-def _judge(
-    identified: System,
-    runs: Runs,
-    scores: tuple[Score, ...],
-    own: Score | None,
-    tests: ResidualTests,
-    data: DataSummary,
-    training_data: DataSummary | None,
-) -> Verdict:
-    model, free = identified.model, scores[-1]
-    process = np.sqrt(np.asarray(model.transition.noise_variance()))
-    measurement = np.sqrt(np.asarray(model.emission.noise_variance()))
-    noise = identified.scaler.undo_std(measurement)
-    believed = bands(scores)
-    explained = _explained.residuals(tests, identified.output_names, identified.input_names, model.state_dim)
-    nothing_left = believed.grade is Grade.good and explained.grade is Grade.good
-    return conclude(
-        simulation=_accuracy.free_simulation(
-            free, noise, identified.output_names, states=model.state_dim, nothing_left=nothing_left
-        ),
-        prediction=_accuracy.prediction(scores, noise),
-        bands=believed,
-        useful=_accuracy.useful_horizon(runs.simulations, free.reference_rmse, identified.dt),
-        explained=explained,
-        carries_over=_explained.generalisation(free, own, data),
-        trained=_explained.training_went_well(identified.history),
-        noise=_explained.noise_levels(process, measurement, identified.output_names),
-        data=training_data or data,
-        judged_by=data,
+def check_measured(judged: Judged) -> None:
+    """Complain about records that nothing can be judged by."""
+    if not any(episode.observed[judged.n_init :].any() for episode in judged.episodes):
+        raise DataError(
+            f"no output is measured after the first {judged.n_init} samples of any record: there is nothing to judge by"
+        )
+
+
+def _check_judged(judged: Judged, held_out: Episodes, *, n_init: int | None, key: AnyKey, seed: int | None) -> None:
+    if n_init not in (None, judged.n_init):
+        raise ValueError(f"n_init={n_init}, but what was judged began after {judged.n_init} samples: leave n_init out")
+    if key is not None or seed is not None:
+        raise ValueError("what was judged has a key of its own: leave key= and seed= out")
+    part = judged_part(held_out)
+    same = len(part) == len(judged.episodes) and all(
+        np.array_equal(a.y_with_nan, b.y_with_nan, equal_nan=True) and np.array_equal(a.u, b.u)
+        for a, b in zip(part, judged.episodes, strict=True)
     )
+    if not same:
+        raise ValueError("what was judged are other records than those held out: judge the model on these")
 
 
-def _score_training(
-    identified: System, training: Episodes, n_init: int, steps: int, key: PRNGKeyArray, rng: np.random.Generator
-) -> Score | None:
+def _state_space(system: AbstractPredictor, judged: Judged, index: int, training: Episodes | None) -> StateSpace | None:
+    if not isinstance(system, System):
+        return None
+    visited = judged.episodes if training is None else judged_part(training)
+    return StateSpace(system.smooth(judged.episodes[index]), transition_slices(system, visited))
+
+
+def _score_training(system: AbstractPredictor, training: Episodes, judged: Judged) -> Score | None:
     """The free run on about as much training data as was held out."""
-    part = [episode for episode in judged_part(training) if len(episode) > n_init + 3]
+    part = [episode for episode in judged_part(training) if len(episode) > judged.n_init + 3]
     if not part:
         return None
     lengths = np.cumsum([len(episode) for episode in part])
-    chosen = Episodes(part[: int(np.searchsorted(lengths, steps)) + 1])
-    runs = run(identified, chosen, n_init=n_init, horizons=(), key=key)
-    return score(runs.simulations, chosen, horizon=None, rng=rng)
+    chosen = Episodes(part[: int(np.searchsorted(lengths, judged.episodes.num_steps)) + 1])
+    return judge(system, chosen, n_init=judged.n_init, key=judged.key).free_run
 
 
-def _record_errors(runs: Runs, free: Score) -> tuple[float, ...]:
+def _record_errors(judged: Judged) -> tuple[float, ...]:
     errors = []
-    for rollout, episode in zip(runs.simulations, runs.episodes, strict=True):
+    for rollout, episode in zip(judged.simulations, judged.episodes, strict=True):
         seen = episode.observed[rollout.start :]
-        ratio = (rollout.mean - episode.y[rollout.start :]) / free.reference_rmse
+        with np.errstate(all="ignore"):  # what is not finite is left out
+            ratio = (rollout.mean - episode.y[rollout.start :]) / judged.free_run.spread
         values = ratio[seen & np.isfinite(ratio)]
         errors.append(float(np.sqrt(np.mean(values**2))) if len(values) else float("nan"))
     return tuple(errors)

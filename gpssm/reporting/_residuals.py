@@ -38,7 +38,8 @@ def residual_tests(predictions: Sequence[Rollout], episodes: Episodes) -> Residu
     residuals = []
     for rollout, episode in zip(predictions, episodes, strict=True):
         steps = slice(rollout.start, rollout.start + len(rollout))
-        errors = (episode.y[steps] - rollout.mean) / rollout.std
+        with np.errstate(all="ignore"):  # what is not finite is left out
+            errors = (episode.y[steps] - rollout.mean) / rollout.std
         residuals.append(np.where(episode.observed[steps] & np.isfinite(errors), errors, np.nan))
     lags = min(LAGS, min(len(r) for r in residuals) // 4)
     whiteness = _whiteness(residuals, lags)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import final
 
 from gpssm.reporting._data_summary import DataSummary
-from gpssm.reporting._finding import Finding, Grade
+from gpssm.reporting._finding import Direction, Finding, Grade
+
+_WRONG = {
+    Direction.none: "wrong",
+    Direction.both: "wrong",
+    Direction.narrow: "too narrow",
+    Direction.wide: "too wide",
+}
 
 
 @final
@@ -71,14 +78,12 @@ def _headline(simulation: Grade, prediction: Grade, bands: Finding, useful: Grad
             return f"{mean}; its bands are approximate, and over long runs too wide to say much."
         case Grade.good:
             return f"{mean}; its bands can be believed."
-        case Grade.caution if "too wide" in bands.text:
+        case Grade.caution if bands.direction in (Direction.wide, Direction.both):
             return f"{mean}; its bands are wider than they need be."
         case Grade.caution:
             return f"{mean}; take its bands as approximate."
         case Grade.bad:
-            narrow, wide = "too narrow" in bands.text, "too wide" in bands.text
-            how = "are wrong" if narrow == wide else f"are {'too narrow' if narrow else 'too wide'}"
-            return f"{mean}, but not its bands: they {how}."
+            return f"{mean}, but not its bands: they are {_WRONG[bands.direction]}."
         case _:
             return f"{mean}; there are too few data to judge its bands."
 

@@ -1,22 +1,62 @@
 """The evidence as one file."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpssm._core._random import AnyKey
+from gpssm.data import Episodes
+from gpssm.evaluate import Judged
 from gpssm.files._atomic import write_atomically
+from gpssm.fitting import Fit
+from gpssm.predict import AbstractPredictor
 from gpssm.reporting._compare import Comparison
 from gpssm.reporting._comparison_page import comparison_page
 from gpssm.reporting._page import report_page
-from gpssm.reporting._report import Report
+from gpssm.reporting._report import HORIZONS, Report, build
 
 
-def write(report: Report | Comparison, path: str | os.PathLike[str]) -> Path:
+def report(
+    model: Fit | AbstractPredictor,
+    held_out: Episodes,
+    path: str | os.PathLike[str],
+    *,
+    training: Episodes | None = None,
+    n_init: int | None = None,
+    horizons: Sequence[int] = HORIZONS,
+    title: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    judged: Judged | None = None,
+    key: AnyKey = None,
+    seed: int | None = None,
+) -> Report:
+    """Judge a model on records that it was not trained on, write one HTML page about it, and return the evidence.
+
+    The options are those of `gpssm.reporting.build`, which makes the evidence alone.
+    """
+    made = build(
+        model,
+        held_out,
+        training=training,
+        n_init=n_init,
+        horizons=horizons,
+        title=title,
+        settings=settings,
+        judged=judged,
+        key=key,
+        seed=seed,
+    )
+    write(made, path)
+    return made
+
+
+def write(page: Report | Comparison, path: str | os.PathLike[str]) -> Path:
     """Write one self-contained HTML file that needs no network, and return its path.
 
     The file appears whole or not at all: an interrupted call leaves an earlier one as it was.
     """
-    page = comparison_page(report) if isinstance(report, Comparison) else report_page(report)
+    text = comparison_page(page) if isinstance(page, Comparison) else report_page(page)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, page.encode())
+    write_atomically(target, text.encode())
     return target

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import gpssm
 from benchmarks import floor, growth, report
 from benchmarks._results import write_results
 from benchmarks.step import SETTINGS, Setting, _rbf, _sum, gradient_step, make
+from gpssm.inference import Explicit
 
 TINY = Setting("tiny", 3, 5, 2, 1, 1, 4, 3, _rbf, 0.0)
 
@@ -30,7 +30,7 @@ def test_operations_grow_as_the_method_says():
 
 
 def test_a_step_is_measured():
-    seconds, memory = growth.work(*gradient_step(*make(TINY, gpssm.Explicit())), repeat=1)
+    seconds, memory = growth.work(*gradient_step(*make(TINY, Explicit())), repeat=1)
     assert seconds > 0.0
     assert memory > 8 * TINY.inducing**2
 

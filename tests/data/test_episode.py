@@ -1,6 +1,7 @@
 """One record: what it stores, how it is cut, and what it complains about."""
 
 import dataclasses
+import pickle
 import re
 
 import jax.numpy as jnp
@@ -120,6 +121,26 @@ def test_slices_cut_all_arrays_alike(record, data):
     np.testing.assert_array_equal(part.u, u[start:stop])
     assert part.name == f"run[{start}:{min(stop, len(y))}]"
     assert (part.dt, part.output_names, part.input_names) == (0.5, episode.output_names, episode.input_names)
+
+
+@quick
+@given(records(), st.data())
+def test_a_slice_is_what_the_constructor_would_have_made(record, data):
+    """It is put together without checks, from arrays that are known to be good."""
+    y, mask, u = record
+    episode = Episode(y=y, u=u, mask=mask, dt=0.5, name="run")
+    start = data.draw(st.integers(0, len(y) - 1))
+    stop = data.draw(st.integers(start + 1, len(y)))
+    part = episode[start:stop]
+    built = Episode(y=y[start:stop], u=u[start:stop], mask=mask[start:stop], dt=0.5, name=f"run[{start}:{stop}]")
+    for field in dataclasses.fields(Episode):
+        found, expected = getattr(part, field.name), getattr(built, field.name)
+        np.testing.assert_array_equal(found, expected)
+        assert getattr(found, "dtype", None) == getattr(expected, "dtype", None)
+    assert not any(array.flags.writeable for array in (part.y, part.u, part.observed))
+    again = pickle.loads(pickle.dumps(part))
+    np.testing.assert_array_equal(again.y, part.y)
+    assert repr(again) == repr(part)
 
 
 def test_head_and_tail_share_out_the_record():

@@ -23,12 +23,13 @@ CALLS = 8
 
 
 class Faulty:
-    """The module `os`, in which the n-th call that touches the disk does something else first."""
+    """The module `os`, in which the n-th call that touches the disk, or each from there on, does something else
+    first."""
 
     _COUNTED = ("open", "write", "fsync", "close", "replace")
 
-    def __init__(self, at: int, fault: Callable[[], None]):
-        self._left, self._fault = at, fault
+    def __init__(self, at: int, fault: Callable[[], None], always: bool = False):
+        self._left, self._fault, self._always = at, fault, always
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(os, name)
@@ -37,7 +38,7 @@ class Faulty:
 
         def counted(*args: Any, **options: Any) -> Any:
             self._left -= 1
-            if self._left == -1:
+            if self._left == -1 or (self._always and self._left < 0):
                 if name == "close":
                     function(*args, **options)  # as the system does: a failed close has closed
                 self._fault()
@@ -47,10 +48,10 @@ class Faulty:
 
 
 @contextmanager
-def faulty_disk(at: int, fault: Callable[[], None]) -> Iterator[None]:
-    """Every atomic write within meets the fault at its n-th system call."""
+def faulty_disk(at: int, fault: Callable[[], None], *, always: bool = False) -> Iterator[None]:
+    """Atomic writes within meet the fault at their n-th system call, or at each from there on."""
     before = _atomic.os
-    _atomic.os = Faulty(at, fault)  # type: ignore[assignment]
+    _atomic.os = Faulty(at, fault, always)  # type: ignore[assignment]
     try:
         yield
     finally:

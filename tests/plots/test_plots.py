@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import binom
 
 import gpssm
-from gpssm import metrics, plots
+from gpssm import metrics, models, plots
 from gpssm._core._params import Positive
+from gpssm.predict import Channels, States
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_data_leaves_gaps_where_values_are_missing(axes):
 
 def test_states(axes):
     chols = np.tile(2.0 * np.eye(2), (6, 1, 1))
-    estimated = gpssm.States(np.zeros((6, 2)), chols, np.zeros((6, 1)), np.zeros((6, 1)))
+    estimated = States(np.zeros((6, 2)), chols, np.zeros((6, 1)), np.zeros((6, 1)))
     assert plots.states(axes, estimated, state=1, dt=0.1) is axes
     assert axes.get_ylabel() == "state 2"
     low, high = axes.collections[0].get_datalim(axes.transData).intervaly
@@ -126,23 +127,17 @@ def test_bounds_of_a_histogram_hold_one_bin_as_often_as_they_say():
     assert wide[1] - wide[0] > high - low, "correlated values are worth fewer, so the bounds are wider"
 
 
-def test_coverage_by_horizon(axes):
-    shares, low, high = np.array([0.95, 0.7]), np.array([0.9, 0.9]), np.array([1.0, 1.0])
-    assert plots.coverage_by_horizon(axes, ["1", "5"], shares, low, high) is axes
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "5"]
-    assert axes.lines[1].get_ydata().tolist() == [0.7], "outside its range, drawn as a diamond"
-    assert axes.lines[1].get_marker() == "D"
-
-
 def linear(size: int) -> gpssm.System:
-    mean = gpssm.LinearMean(0.5 * jnp.eye(size), jnp.ones((size, 1)), jnp.zeros(size))
-    model = gpssm.GPSSM(
-        gpssm.Linear(mean, Positive.of(jnp.full(size, 0.01))), gpssm.LinearGaussian.first_states(2, size), size
+    mean = models.LinearMean(0.5 * jnp.eye(size), jnp.ones((size, 1)), jnp.zeros(size))
+    model = models.GPSSM(
+        models.LinearTransition(mean, Positive.of(jnp.full(size, 0.01))),
+        models.LinearGaussian.first_states(2, size),
+        size,
     )
     scaler = gpssm.Scaler(
         output_mean=np.zeros(2), output_scale=np.ones(2), input_mean=np.array([5.0]), input_scale=np.array([2.0])
     )
-    return gpssm.System(model, scaler, None, ("height", "speed"), ("force",), 0.5)
+    return gpssm.System(model, scaler, Channels(("height", "speed"), ("force",), 0.5))
 
 
 def test_slices_are_the_function(axes):
@@ -161,8 +156,8 @@ def test_slices_are_the_function(axes):
 
 def test_a_curve_passes_through_its_inducing_points(axes):
     records = gpssm.Episodes.from_arrays(y=np.sin(np.arange(30.0)))
-    model = gpssm.GPSSM.from_data(records, state_dim=1, num_inducing=5, key=jr.key(0))
-    system = gpssm.System(model, gpssm.Scaler.from_episodes(records), None, ("y0",), ())
+    model = models.GPSSM.from_data(records, state_dim=1, num_inducing=5, key=jr.key(0))
+    system = gpssm.System(model, gpssm.Scaler.from_episodes(records), Channels.of(records))
     (curve,) = plots.transition_slices(system, records)
     assert not curve.is_change
     assert curve.inducing_mean is not None

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import gpssm
+from gpssm.filters import EKF
 
 KEY = jr.key(0)
 
@@ -133,12 +134,12 @@ def test_the_factor_of_a_start_must_fit(linear, shape):
     ],
 )
 def test_online_filter_refuses_bad_samples_and_keeps_its_state(linear, y, u, name):
-    online = linear.system.online(estimator=gpssm.EKF())
+    online = linear.system.online(reader=EKF())
     before, _ = online.update([100.0, -3.0], [2.0])
     with pytest.raises(gpssm.DataError, match=f"^{name} "):
         online.update(y, u)
     after, _ = online.update([100.0, -3.0], [2.0])
-    fresh = linear.system.online(estimator=gpssm.EKF())
+    fresh = linear.system.online(reader=EKF())
     assert np.array_equal(fresh.update([100.0, -3.0], [2.0])[0], before)
     assert np.array_equal(fresh.update([100.0, -3.0], [2.0])[0], after)
 

@@ -9,6 +9,7 @@ from gpjax.kernels import RBF
 
 import gpssm
 from gpssm._core._params import LowerTriangular, Positive, cast
+from gpssm.models import GPSSM, LinearGaussian, LinearMean
 from gpssm.models.transition import SparseGP
 
 SYSTEMS, STEPS, N_INIT, INDUCING = 160, 60, 5, 20
@@ -29,10 +30,10 @@ def believed() -> gpssm.System:
         q_mean=jnp.asarray(0.5 * rng.standard_normal((1, INDUCING))),
         q_chol=LowerTriangular.of(0.1 * jnp.eye(INDUCING)[None]),
         noise=Positive.of(jnp.full(1, 0.02)),
-        mean=gpssm.LinearMean(0.6 * eye, 0.7 * eye, jnp.zeros(1)),
+        mean=LinearMean(0.6 * eye, 0.7 * eye, jnp.zeros(1)),
         whitened=True,
     )
-    model = gpssm.GPSSM(transition, gpssm.LinearGaussian.first_states(1, 1, noise=0.02), 1)
+    model = GPSSM(transition, LinearGaussian.first_states(1, 1, noise=0.02), 1)
     unit = {
         "output_mean": np.zeros(1),
         "output_scale": np.ones(1),

@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose
 
 import gpssm
 from gpssm._core._params import cast
+from gpssm.filters import EKF
+from gpssm.predict import MeanOnly
 from tests.reference.filtering import kalman_filter
 from tests.reference.montecarlo import assert_covariance, assert_mean
 
@@ -88,7 +90,7 @@ def test_prediction_starts_from_the_filter_at_every_step(linear, horizon):
 
 def test_mean_prediction_is_the_filter_prediction(linear):
     filtered = kalman_filter(linear.reference, linear.y, linear.u, linear.observed)
-    predicted = linear.system.predict(linear.episode, horizon=1, propagation=gpssm.MeanOnly(), key=jr.key(0))
+    predicted = linear.system.predict(linear.episode, horizon=1, propagation=MeanOnly(), key=jr.key(0))
     expected = np.stack([_in_user_units(linear, mean) for mean in filtered.predicted_means[1:]])
     assert_allclose(predicted.mean, expected, rtol=1e-9)
     assert predicted.signals.shape[0] == 1, "a deterministic prediction is one trajectory"
@@ -127,7 +129,7 @@ def test_a_model_in_single_precision_predicts_in_single_precision(linear):
     single, double = (s.simulate_from([0.5, -1.0], chol=0.1 * np.eye(2), **options) for s in (system, linear.system))
     assert single.states.dtype == np.float32
     assert_allclose(single.mean, double.mean, atol=5.0 * (double.std / 3000**0.5).max())
-    online, reference = (s.online(estimator=gpssm.EKF()) for s in (system, linear.system))
+    online, reference = (s.online(reader=EKF()) for s in (system, linear.system))
     for t in range(5):
         sample = linear.episode.y_with_nan[t], linear.episode.u[t]
         mean, covariance = online.update(*sample)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from gpjax.kernels import RBF
 
-import gpssm
 from gpssm.baselines import AutoregressiveLinear, LinearKalman
 from gpssm.evaluate import AutoregressiveGPCandidate, GPSSMCandidate
+from gpssm.predict import MixturePredictor
 from gpssm.systems import Pendulum
 
 TRAIN = Pendulum().simulate(episodes=3, steps=20, key=jr.key(0)).episodes
@@ -29,7 +29,7 @@ def _read_in_single_precision(system: Any) -> Any:
     [
         lambda: LinearKalman.fit(TRAIN, order=2, iterations=3, key=jr.key(1)),
         lambda: AutoregressiveLinear.fit(TRAIN, output_lags=2),
-        lambda: gpssm.MixturePredictor((AutoregressiveLinear.fit(TRAIN, output_lags=1),), width=0.5),
+        lambda: MixturePredictor((AutoregressiveLinear.fit(TRAIN, output_lags=1),), width=0.5),
     ],
     ids=["state-space model", "autoregression", "mixture"],
 )

@@ -8,6 +8,8 @@ from gpjax.kernels import RBF
 
 import gpssm
 from gpssm._core._params import LowerTriangular, cast
+from gpssm.models import GPSSM, LinearGaussian, SparseGP
+from gpssm.predict import IndependentSteps, MeanOnly, Pathwise
 
 STEPS, SAMPLES, SPREAD = 10, 2000, 0.1
 
@@ -16,8 +18,8 @@ STEPS, SAMPLES, SPREAD = 10, 2000, 0.1
 def drifting() -> gpssm.System:
     """x[t+1] = x[t] + c, where all that is known of the (nearly) constant c is that it is N(0, SPREAD^2)."""
     kernel = RBF(lengthscale=jnp.full(1, 1e3), variance=SPREAD**2)
-    transition = gpssm.SparseGP.create(kernel, jnp.zeros((1, 1)), state_dim=1, noise=1e-12)
-    prior = gpssm.SparseGP(
+    transition = SparseGP.create(kernel, jnp.zeros((1, 1)), state_dim=1, noise=1e-12)
+    prior = SparseGP(
         transition.kernels,
         transition.inducing,
         jnp.zeros((1, 1)),
@@ -26,7 +28,7 @@ def drifting() -> gpssm.System:
         transition.mean,
         whitened=True,
     )
-    model = gpssm.GPSSM(prior, gpssm.LinearGaussian.first_states(1, 1, noise=1e-6), 1)
+    model = GPSSM(prior, LinearGaussian.first_states(1, 1, noise=1e-6), 1)
     nothing = np.zeros(0)
     return gpssm.System(
         model=cast(model, np.float64),
@@ -50,13 +52,13 @@ def _assert_close(spread: np.ndarray, expected: np.ndarray) -> None:
 
 
 def test_pathwise_errors_add_up(drifting):
-    _assert_close(_spread(drifting, gpssm.Pathwise()), SPREAD * np.arange(STEPS + 1))
+    _assert_close(_spread(drifting, Pathwise()), SPREAD * np.arange(STEPS + 1))
 
 
 def test_independent_errors_average_out(drifting):
-    _assert_close(_spread(drifting, gpssm.IndependentSteps()), SPREAD * np.sqrt(np.arange(STEPS + 1)))
+    _assert_close(_spread(drifting, IndependentSteps()), SPREAD * np.sqrt(np.arange(STEPS + 1)))
 
 
 def test_the_mean_knows_no_error(drifting):
-    free = drifting.simulate_from([2.0], steps=STEPS + 1, propagation=gpssm.MeanOnly(), key=jr.key(0))
+    free = drifting.simulate_from([2.0], steps=STEPS + 1, propagation=MeanOnly(), key=jr.key(0))
     assert np.array_equal(free.states, np.full((1, STEPS + 1, 1), 2.0))

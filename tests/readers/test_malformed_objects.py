@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import gpssm
+from gpssm.readers import from_benchmark, from_dataframe, from_pairs, from_xarray
 
 U, Y = np.sin(np.arange(20.0)), np.cos(np.arange(20.0))
 HOLED = np.where(np.arange(20) == 6, np.nan, U)
@@ -28,15 +29,15 @@ class Record:
 
 
 def frame(data: Any, **columns: Any) -> gpssm.Episodes:
-    return gpssm.from_dataframe(data, **({"outputs": "y", "inputs": "u"} | columns))
+    return from_dataframe(data, **({"outputs": "y", "inputs": "u"} | columns))
 
 
 def pairs(*items: Any, **options: Any) -> gpssm.Episodes:
-    return gpssm.from_pairs(list(items), **options)
+    return from_pairs(list(items), **options)
 
 
 def dataset(variables: dict[str, Any], **options: Any) -> gpssm.Episodes:
-    return gpssm.from_xarray(xr.Dataset(variables), **({"outputs": "y", "inputs": "u"} | options))
+    return from_xarray(xr.Dataset(variables), **({"outputs": "y", "inputs": "u"} | options))
 
 
 CASES: list[tuple[str, Callable[[], object], tuple[str, ...]]] = [
@@ -74,11 +75,11 @@ CASES: list[tuple[str, Callable[[], object], tuple[str, ...]]] = [
     ("pairs: other channels", lambda: pairs((U, Y), (U, np.stack([Y, Y], 1))), ("outputs",)),
     ("pairs: dt zero", lambda: pairs((U, Y), dt=0), ("dt",)),
     ("pairs: too few names", lambda: pairs((U, Y), output_names=["a", "b"]), ("output_names",)),
-    ("benchmark: an array", lambda: gpssm.from_benchmark(Y), ("ndarray", "u and y")),
-    ("benchmark: a pair", lambda: gpssm.from_benchmark((U, Y)), ("u and y",)),
-    ("benchmark: unequal lengths", lambda: gpssm.from_benchmark(Record(U[:5], Y)), ("20", "5")),
-    ("benchmark: other steps", lambda: gpssm.from_benchmark([Record(U, Y), Record(U, Y, 0.2)]), ("dt",)),
-    ("xarray: a frame", lambda: gpssm.from_xarray(3, outputs="y"), ("int", "Dataset")),
+    ("benchmark: an array", lambda: from_benchmark(Y), ("ndarray", "u and y")),
+    ("benchmark: a pair", lambda: from_benchmark((U, Y)), ("u and y",)),
+    ("benchmark: unequal lengths", lambda: from_benchmark(Record(U[:5], Y)), ("20", "5")),
+    ("benchmark: other steps", lambda: from_benchmark([Record(U, Y), Record(U, Y, 0.2)]), ("dt",)),
+    ("xarray: a frame", lambda: from_xarray(3, outputs="y"), ("int", "Dataset")),
     ("xarray: no such variable", lambda: dataset({"u": ("t", U), "angle": ("t", Y)}), ("'y'", "'u'")),
     ("xarray: two dimensions", lambda: dataset({"u": ("t", U), "y": (("t", "c"), Y[:, None])}), ("'y'", "dimensions")),
     ("xarray: unequal lengths", lambda: dataset({"u": ("s", U[:5]), "y": ("t", Y)}), ("length",)),

@@ -12,7 +12,20 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 import gpssm
-from gpssm.readers import CsvFormat, examine, read, read_inputs
+from gpssm.readers import (
+    CsvFormat,
+    examine,
+    from_benchmark,
+    from_dataframe,
+    from_pairs,
+    from_xarray,
+    read,
+    read_csv,
+    read_inputs,
+    read_mat,
+    read_npz,
+    read_parquet,
+)
 
 U = np.round(np.sin(np.arange(30.0)), 6)
 Y = np.where(np.arange(30) % 7 == 3, np.nan, np.round(np.cos(np.arange(30.0)), 6))
@@ -37,7 +50,7 @@ def same(episode: gpssm.Episode, start: int = 0) -> None:
 @pytest.mark.parametrize(("sep", "decimal"), [(",", "."), (";", "."), ("\t", "."), (";", ","), ("\t", ",")])
 def test_csv_dialects(tmp_path: Path, sep: str, decimal: str):
     path = write(tmp_path / "a.csv", sep=sep, decimal=decimal)
-    episodes = gpssm.read_csv(path, outputs="y", inputs="u", time="t", decimal=decimal)
+    episodes = read_csv(path, outputs="y", inputs="u", time="t", decimal=decimal)
     same(episodes[0])
     assert episodes.dt == pytest.approx(0.1)
     assert (episodes.output_names, episodes.input_names) == (("y",), ("u",))
@@ -60,29 +73,29 @@ def test_other_doors(tmp_path: Path):
     pl.DataFrame(columns).write_parquet(tmp_path / "a.parquet")
     pick = {"outputs": "y", "inputs": "u", "time": "t"}
     for episodes in (
-        gpssm.read_npz(tmp_path / "a.npz", **pick),
-        gpssm.read_mat(tmp_path / "a.mat", **pick),
-        gpssm.read_parquet(tmp_path / "a.parquet", **pick),
+        read_npz(tmp_path / "a.npz", **pick),
+        read_mat(tmp_path / "a.mat", **pick),
+        read_parquet(tmp_path / "a.parquet", **pick),
         read([tmp_path / "a.npz"], **pick),
-        gpssm.from_dataframe(pd.DataFrame(columns), **pick),
-        gpssm.from_dataframe(pl.DataFrame(columns), **pick),
-        gpssm.from_xarray(xr.Dataset({k: ("step", v) for k, v in columns.items()}), **pick),
+        from_dataframe(pd.DataFrame(columns), **pick),
+        from_dataframe(pl.DataFrame(columns), **pick),
+        from_xarray(xr.Dataset({k: ("step", v) for k, v in columns.items()}), **pick),
     ):
         same(episodes[0])
         assert episodes.dt == pytest.approx(0.1)
-    same(gpssm.from_pairs([(U, Y)])[0])
+    same(from_pairs([(U, Y)])[0])
 
 
 def test_matrices_in_archives_are_asked_for_by_column(tmp_path: Path):
     np.savez(tmp_path / "a.npz", u=U, y=np.stack([Y, U], axis=1))
-    episodes = gpssm.read_npz(tmp_path / "a.npz", outputs=["y0", "y1"], inputs="u")
+    episodes = read_npz(tmp_path / "a.npz", outputs=["y0", "y1"], inputs="u")
     np.testing.assert_allclose(episodes[0].y_with_nan, np.stack([Y, U], axis=1))
 
 
 def test_benchmark_records(tmp_path: Path):
     benchmarks = pytest.importorskip("nonlinear_benchmarks", reason="nonlinear_benchmarks is not installed")
     record = benchmarks.Input_output_data(u=U, y=Y, sampling_time=0.1, name="rig")
-    episodes = gpssm.from_benchmark([record, record])
+    episodes = from_benchmark([record, record])
     same(episodes[1])
     assert (episodes.dt, episodes[0].name) == (0.1, "rig")
 
@@ -99,7 +112,7 @@ def test_episode_column_splits(tmp_path: Path):
 def test_rectangular_xarray_records_lose_their_padding():
     y = np.stack([Y, np.where(np.arange(30) < 20, np.arange(30.0), np.nan)])
     data = xr.Dataset({"u": (("run", "t"), np.stack([U, U])), "y": (("run", "t"), y)})
-    episodes = gpssm.from_xarray(data, outputs="y", inputs="u", episode="run")
+    episodes = from_xarray(data, outputs="y", inputs="u", episode="run")
     assert [len(episode) for episode in episodes] == [30, 20]
 
 

@@ -24,11 +24,33 @@ def records(*, missing: float = 0.0) -> gpssm.Episodes:
     return gpssm.Episodes([record(length, seed=i, missing=missing) for i, length in enumerate(LENGTHS)])
 
 
+def fit(episodes: gpssm.Episodes) -> gpssm.Fit:
+    """Learning with the same settings, so that a second call with data of the same shape compiles nothing."""
+    method = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
+    return gpssm.fit(episodes, method, progress=gpssm.Silent(), seed=0)
+
+
 def identify(episodes: gpssm.Episodes) -> gpssm.System:
-    """Training with the same settings, so that a second call with data of the same shape compiles nothing."""
-    return gpssm.identify(
-        episodes, states=1, num_inducing=6, hidden=4, steps=100, iterations=20, progress=gpssm.Silent()
+    """The system of such a fit."""
+    system = fit(episodes).system
+    assert isinstance(system, gpssm.System)
+    return system
+
+
+def train(episodes: gpssm.Episodes) -> gpssm.System:
+    """A model and its network, trained together by a few steps and no more: much quicker than `identify`."""
+    method = gpssm.Variational(
+        gpssm.ModelSpec(1, num_inducing=6), q_x=gpssm.Network(4), optimiser=gpssm.optimisers.Adam(150)
     )
+    system = gpssm.fit(episodes, method, progress=gpssm.Silent(), seed=0).system
+    assert isinstance(system, gpssm.System)
+    return system
+
+
+@constant
+def trained() -> gpssm.System:
+    """The system trained on the records."""
+    return train(records())
 
 
 @constant

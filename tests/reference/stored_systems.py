@@ -13,7 +13,10 @@ import paramax
 
 import gpssm
 from gpssm._core._params import Positive, cast
+from gpssm.inference import GRU, BiRNN
 from gpssm.kernels import Angles, ArcCosine0, Manifold
+from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition, Magnitude
+from gpssm.predict import Channels
 from tests.reference.small_system import records
 
 KERNELS: dict[str, Callable[[], gk.AbstractKernel]] = {
@@ -57,48 +60,35 @@ def history(steps: int = 7) -> gpssm.History:
 
 
 def system(
-    kernel: gk.AbstractKernel | None = None, *, network: bool = True, cell: type = gpssm.GRU, seed: int = 0
+    kernel: gk.AbstractKernel | None = None, *, network: bool = True, cell: type = GRU, seed: int = 0
 ) -> gpssm.System:
     """One state, one input; seven inducing points."""
     episodes = records()
     with jax.enable_x64(True):
         model_key, network_key = jr.split(jr.key(seed))
-        model = gpssm.GPSSM.from_data(episodes, state_dim=1, kernel=kernel, num_inducing=7, key=model_key)
-        reader = gpssm.BiRNN.from_data(episodes, state_dim=1, hidden=3, cell=cell, key=network_key)
-        return gpssm.System(
-            model=model,
-            scaler=gpssm.Scaler.from_episodes(episodes),
-            recognition=reader if network else None,
-            output_names=episodes.output_names,
-            input_names=episodes.input_names,
-            dt=episodes.dt,
-            history=history(),
-        )
+        model = GPSSM.from_data(episodes, state_dim=1, kernel=kernel, num_inducing=7, key=model_key)
+        reader = BiRNN.from_data(episodes, state_dim=1, hidden=3, cell=cell, key=network_key)
+        scaler = gpssm.Scaler.from_episodes(episodes)
+        return gpssm.System(model, scaler, Channels.of(episodes), reader if network else None, history())
 
 
 def linear_system() -> gpssm.System:
     """A linear transition with two states, one of them hidden, a learnt emission and no network."""
     rng = np.random.default_rng(3)
-    mean = gpssm.LinearMean(jnp.asarray(0.5 * rng.standard_normal((2, 2))), jnp.ones((2, 1)), jnp.zeros(2))
-    emission = gpssm.LinearGaussian.first_states(1, 2, learn=True)
-    model = cast(gpssm.GPSSM(gpssm.Linear(mean, Positive.of(jnp.full(1, 0.1))), emission, 2), np.float64)
-    return gpssm.System(
-        model=model,
-        scaler=gpssm.Scaler.from_episodes(records()),
-        recognition=None,
-        output_names=("level",),
-        input_names=("valve",),
-    )
+    mean = LinearMean(jnp.asarray(0.5 * rng.standard_normal((2, 2))), jnp.ones((2, 1)), jnp.zeros(2))
+    emission = LinearGaussian.first_states(1, 2, learn=True)
+    model = cast(GPSSM(LinearTransition(mean, Positive.of(jnp.full(1, 0.1))), emission, 2), np.float64)
+    return gpssm.System(model, gpssm.Scaler.from_episodes(records()), Channels(("level",), ("valve",)))
 
 
 def unsigned_system() -> gpssm.System:
     """The same system behind a sensor without sign."""
     signed = linear_system()
-    emission = gpssm.Magnitude(
+    emission = Magnitude(
         weight=jnp.array([[1.0, 0.3]]),
         offset=jnp.array([0.1]),
         floor=paramax.non_trainable(jnp.array([-0.4])),
         noise=Positive.of(jnp.array([0.02])),
     )
-    model = cast(gpssm.GPSSM(signed.model.transition, emission, 2), np.float64)
+    model = cast(GPSSM(signed.model.transition, emission, 2), np.float64)
     return dataclasses.replace(signed, model=model)

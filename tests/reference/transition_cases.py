@@ -6,9 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from gpssm import IdentityMean, SparseGP
 from gpssm._core._params import LowerTriangular, Positive, cast
-from gpssm.models.transition import Transitions
+from gpssm.models import IdentityMean, SparseGP, Transitions
 from tests.reference import sparse_gp as plain
 from tests.reference.kernel_cases import CASES
 

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 import gpssm
+from gpssm.evaluate import Score, score
+from gpssm.evaluate._score import CONFIDENCE
 from gpssm.predict import Rollout
 from gpssm.reporting._compare import difference_p_value
-from gpssm.reporting._finding import Grade
+from gpssm.reporting._finding import Direction, Grade
+from gpssm.reporting._kind import kind_of
 from gpssm.reporting._residuals import _independence, _whiteness, residual_tests
-from gpssm.reporting._score import CONFIDENCE, Score, score
 from gpssm.reporting._trust_bands import bands
-from gpssm.reporting._worth import independent_worth
+from tests.report.conftest import constant
 
 
 def rollouts(rng, sigma: float, *, steps: int, records: int, samples: int = 99):
@@ -41,7 +43,7 @@ def judged(rng, sigma: float, horizon: int | None = 1) -> Score:
 def test_exact_bands_pass_and_wrong_ones_are_flagged_by_the_verdict():
     rng = np.random.default_rng(0)
     repeats = 40
-    grades = {s: [bands([judged(rng, s)]) for _ in range(repeats)] for s in (1.0, 0.8, 1.25)}
+    grades = {s: [bands([judged(rng, s)], kind_of(constant())) for _ in range(repeats)] for s in (1.0, 0.8, 1.25)}
     alarms = {s: np.mean([f.grade is not Grade.good for f in found]) for s, found in grades.items()}
     # Two tests at 1 % each: more than four alarms in forty has a probability below 0.2 %.
     assert alarms[1.0] <= 0.1
@@ -51,6 +53,9 @@ def test_exact_bands_pass_and_wrong_ones_are_flagged_by_the_verdict():
     assert all("too narrow" in f.text or "not distributed as predicted" in f.text for f in flagged)
     assert np.mean(["too narrow" in f.text for f in flagged]) > 0.9
     assert np.mean(["too wide" in f.text for f in grades[1.25]]) > 0.8
+    for found in (*grades[0.8], *grades[1.25]):
+        assert (found.direction is Direction.narrow) == ("too narrow" in found.text)
+        assert (found.direction is Direction.wide) == ("too wide" in found.text)
     assert all(
         any("factor 1.2" in line or "factor 1.3" in line or "factor 1.1" in line for line in f.advice)
         for f in flagged
@@ -91,6 +96,22 @@ def test_predictions_that_are_not_finite_are_counted_not_scored():
     assert result.broken == 2
     assert np.isfinite(result.rmse).all()
     assert len(result.pit) == 38
+    assert np.isfinite(result.log_density), "the other trajectories still have a density there"
+    assert result.poor
+    predicted[0].signals[:, 10] = np.nan
+    assert score(predicted, episodes, horizon=None, rng=rng).log_density == -np.inf
+
+
+def test_an_output_that_never_changes_has_a_density_but_no_relative_error():
+    rng = np.random.default_rng(10)
+    signals = 0.1 * rng.standard_normal((99, 30, 1))
+    noisy = signals + 0.3 * rng.standard_normal(signals.shape)
+    predicted = [Rollout(5, signals, noisy, signals, np.array([0.3]), ("y",))]
+    still = gpssm.Episodes([gpssm.Episode(y=np.zeros(35))])
+    result = score(predicted, still, horizon=None, rng=rng)
+    assert result.log_density == pytest.approx(-0.5 * np.log(2 * np.pi * 0.1), abs=0.1)
+    assert np.isnan(result.fit_overall) and np.isnan(result.crps)
+    assert result.rmse_overall < 0.05
 
 
 def test_whiteness_alarm_rate_is_one_percent_within_a_fifth_over_several_records():
@@ -132,16 +153,12 @@ def test_short_or_constant_records_are_not_tested():
     assert tests.independence is None
 
 
-def test_worth_of_a_correlated_series():
-    rng = np.random.default_rng(8)
-    counts = []
-    for _ in range(100):
-        noise, x = rng.standard_normal(800), np.zeros(800)
-        for t in range(1, 800):
-            x[t] = 0.8 * x[t - 1] + noise[t]
-        counts.append(independent_worth(x - x.mean()))
-    assert np.mean(counts) == pytest.approx(800 * 0.2 / 1.8, rel=0.2)
-    assert independent_worth(np.zeros(5)) == 5.0
+def test_directions_add_up():
+    narrow, wide, none = Direction.narrow, Direction.wide, Direction.none
+    assert Direction.of([narrow, none]) is narrow
+    assert Direction.of([wide, wide]) is wide
+    assert Direction.of([narrow, wide]) is Direction.both
+    assert Direction.of([]) is none
 
 
 def test_equal_models_are_told_apart_at_the_stated_rate_only():

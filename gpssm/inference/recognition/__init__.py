@@ -1,8 +1,8 @@
 """Recognition: from an episode to a posterior over its states."""
 
-from gpssm.inference.recognition._base import AbstractRecognition
+from gpssm.inference.recognition._base import AbstractRecognition, mask_padding
 from gpssm.inference.recognition._birnn import BiRNN
 from gpssm.inference.recognition._cells import GRU, AbstractCell, TanhRNN
 from gpssm.inference.recognition._per_step import PerStepStates
 
-__all__ = ["GRU", "AbstractCell", "AbstractRecognition", "BiRNN", "PerStepStates", "TanhRNN"]
+__all__ = ["GRU", "AbstractCell", "AbstractRecognition", "BiRNN", "PerStepStates", "TanhRNN", "mask_padding"]

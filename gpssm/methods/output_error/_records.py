@@ -55,7 +55,11 @@ def filled_starts(starts: Float[np.ndarray, "E D"]) -> Float[np.ndarray, "F D"]:
 
 def correlation_time(residuals: Float[np.ndarray, "N O"], records: Records) -> float:
     """How many consecutive residuals tell as much as one independent one: 1 + 2 sum of autocorrelations, up to the
-    first that is hardly positive. Pairs never cross from one episode to the next."""
+    first that is hardly positive. Pairs never cross from one episode to the next.
+
+    Not `gpssm.metrics.effective_sample_size`, which adds up to where autocorrelations turn negative and counts those
+    between outputs: this number weighs residuals against the prior in every round, so another rule is another fit.
+    """
     known, episode = np.asarray(records.observed), np.asarray(records.episode)
     values = np.where(known, residuals, 0.0)
     variance = max(float((values**2).sum()) / max(known.sum(), 1), 1e-300)

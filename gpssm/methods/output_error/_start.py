@@ -31,7 +31,7 @@ class Start:
     """A linear system in coordinates in which the states it visits have zero mean and unit covariance."""
 
     system: LinearSystem
-    states: tuple[Float[np.ndarray, "T D"], ...]
+    states: tuple[Float[np.ndarray, "_ D"], ...]
     """Of each episode."""
     emission: AbstractEmission
 

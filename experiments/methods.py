@@ -1,0 +1,200 @@
+"""How every model of the experiments is learnt: all settings in one place, as methods for `gpssm.fit`.
+
+What depends on the data, such as the size of a kernel, is an argument. Everything else is written here.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax.numpy as jnp
+from gpjax.kernels import RBF, AbstractKernel, Matern12
+
+import gpssm
+from gpssm.evaluate import grid
+from gpssm.inference import Collapsed, Explicit, MonteCarlo
+from gpssm.methods import (
+    ARX,
+    GPNARX,
+    AbstractMethod,
+    Auto,
+    BestOf,
+    Constant,
+    Linear,
+    ModelSpec,
+    Network,
+    OutputError,
+    PerStep,
+    PreviousEpisode,
+    SubspaceMean,
+    Variational,
+)
+from gpssm.models import GPSSM, LinearGaussian, Magnitude
+from gpssm.optimisers import LBFGS, Adam, Alternating, Rates
+
+Methods = dict[str, AbstractMethod]
+
+# GPJax wraps plain numbers as parameters by itself; the type checker sees only the fields of its kernels.
+
+
+def _papers(model: ModelSpec, network: Network, optimiser: Adam) -> Variational:
+    """The paper's inference: q(u) by gradients, states from the network alone, one path."""
+    return Variational(model, q_x=network, q_u=Explicit(), expectation=MonteCarlo(1), optimiser=optimiser)
+
+
+def _two_starts(model: ModelSpec | GPSSM, network: Network, steps: int, iterations: int) -> BestOf:
+    """q(u) collapsed; states polished without the network, once from the network's posterior and once from the data."""
+    trained = Variational(model, q_x=network, q_u=Collapsed(), expectation=MonteCarlo(1), optimiser=Adam(steps))
+    polish = Variational(q_x=PerStep(), optimiser=LBFGS(iterations))
+    return BestOf(trained.then(polish), replace(polish, model=model))
+
+
+# The kink.
+
+KINK_INDUCING, KINK_HIDDEN = 20, 20
+
+
+def _kink_model(kernel: AbstractKernel) -> ModelSpec:
+    return ModelSpec(1, kernel=kernel, num_inducing=KINK_INDUCING, process_variance=0.1, noise_variance=0.1)
+
+
+def kink_paper(kernel: AbstractKernel, *, steps: int = 4000) -> Variational:
+    """The paper's recipe."""
+    return _papers(_kink_model(kernel), Network(KINK_HIDDEN, skip=False), Adam(steps))
+
+
+def kink_best(kernel: AbstractKernel, *, steps: int = 2000, iterations: int = 300) -> BestOf:
+    """Ours."""
+    return _two_starts(_kink_model(kernel), Network(KINK_HIDDEN, skip=False), steps, iterations)
+
+
+def smooth_kink(model: GPSSM, *, steps: int = 1500, iterations: int = 400) -> BestOf:
+    """Of a model whose emission and inducing inputs are given."""
+    return _two_starts(model, Network(20), steps, iterations)
+
+
+# The pendulum.
+
+PENDULUM = Auto(states=2, num_inducing=50, hidden=32, steps=1500, iterations=300)
+PENDULUM_QUICK = replace(PENDULUM, num_inducing=20, steps=100, iterations=10)
+
+
+# The swing-ups.
+
+
+def _in_turn(model: ModelSpec, optimiser: Alternating) -> Variational:
+    """q(u) collapsed, states smoothed and the model fitted in turn."""
+    return Variational(model, q_x=PerStep(), q_u=Collapsed(), optimiser=optimiser)
+
+
+@dataclass(frozen=True)
+class SwingUp:
+    """How the two GPSSM rows of a swing-up experiment are learnt."""
+
+    inducing: int
+    """Of the paper's row. Never more than half the number of steps, in both rows."""
+    hidden: int
+    steps: int
+    """Of the paper's row."""
+    best_inducing: int
+    cycles: int
+    """Of smoothing and fitting in turn, and then as many of L-BFGS on everything."""
+
+    def paper(self, train: gpssm.Episodes, *, states: int) -> Variational:
+        """The paper's settings: Matern-1/2, Adam at 1e-3 throughout."""
+        size = states + train.num_inputs
+        kernel = Matern12(lengthscale=jnp.full(size, 2.0), variance=0.5)  # pyright: ignore[reportArgumentType]
+        model = ModelSpec(states, kernel=kernel, num_inducing=min(self.inducing, train.num_steps // 2))
+        return _papers(model, Network(self.hidden), Adam(self.steps, rates=Rates.all(1e-3), final=1.0))
+
+    def best(self, train: gpssm.Episodes, *, states: int, kernel: AbstractKernel) -> Variational:
+        """Ours: q(u) collapsed, states smoothed and the model fitted in turn. The kernel should know of angles."""
+        model = ModelSpec(states, kernel=kernel, num_inducing=min(self.best_inducing, train.num_steps // 2))
+        return _in_turn(model, Alternating(self.cycles, LBFGS(self.cycles)))
+
+
+CART_POLE = SwingUp(inducing=100, hidden=50, steps=4000, best_inducing=200, cycles=25)
+DOUBLE_PENDULUM = SwingUp(inducing=200, hidden=80, steps=1500, best_inducing=200, cycles=25)
+SWING_UP_QUICK = SwingUp(inducing=20, hidden=8, steps=20, best_inducing=20, cycles=2)
+
+
+PROCESS_NOISE_STATES = 4
+
+
+def process_noise(kernel: AbstractKernel, *, inducing: int, cycles: int) -> Variational:
+    """As the double pendulum's best row, without L-BFGS at the end."""
+    model = ModelSpec(PROCESS_NOISE_STATES, kernel=kernel, num_inducing=inducing)
+    return _in_turn(model, Alternating(cycles, None))
+
+
+SWING_UP_CONSTANT, SWING_UP_PREVIOUS = Constant(), PreviousEpisode()
+
+
+def swing_up_opponents(*, order: int, lags: int, kernel: AbstractKernel) -> Methods:
+    """What a GPSSM has to beat. The kernel of the last one should know of angles."""
+    return {
+        "kalman": Linear(order),
+        "argp": GPNARX(output_lags=lags),
+        "argp angles": GPNARX(output_lags=lags, kernel=kernel),
+    }
+
+
+# The actuator.
+
+ACTUATOR_STATES, ACTUATOR_INDUCING, ACTUATOR_HIDDEN, ACTUATOR_STEPS = 4, 15, 15, 4000
+
+
+def actuator_paper(*, inputs: int, steps: int = ACTUATOR_STEPS) -> Variational:
+    """The paper's model and inference."""
+    scales = jnp.full(ACTUATOR_STATES + inputs, 2.0)
+    smooth = RBF(lengthscale=scales, variance=0.5)  # pyright: ignore[reportArgumentType]
+    rough = Matern12(lengthscale=scales, variance=0.1)  # pyright: ignore[reportArgumentType]
+    model = ModelSpec(ACTUATOR_STATES, kernel=smooth + rough, num_inducing=ACTUATOR_INDUCING)
+    return _papers(model, Network(ACTUATOR_HIDDEN), Adam(steps))
+
+
+BY_NETWORK = Variational(
+    ModelSpec(2), q_x=Network(32), q_u=Collapsed(), expectation=MonteCarlo(1), optimiser=Adam(1500)
+)
+BY_BOUND = Variational(ModelSpec(2), q_x=PerStep(), q_u=Collapsed(), optimiser=LBFGS(100))
+BY_BOUND_LINEAR_MEAN = Variational(
+    ModelSpec(2, mean=SubspaceMean()), q_x=PerStep(), q_u=Collapsed(), optimiser=LBFGS(40)
+)
+
+ACTUATOR_OPPONENTS: Methods = {"constant": Constant(), "arx": ARX(output_lags=10), "kalman": Linear(4)}
+ACTUATOR_MEMBERS: Methods = {
+    "free runs, 2 states": OutputError(2),
+    "free runs, 3 states": OutputError(3),
+    "bound, 2 states, linear mean, 40 iterations": BY_BOUND_LINEAR_MEAN,
+    "bound, 2 states, 100 iterations": BY_BOUND,
+    "network, 2 states, 1500 steps": BY_NETWORK,
+}
+ACTUATOR_QUICK: Methods = grid("gpssm", OutputError, states=(2,), num_inducing=(10,), rounds=(1,))
+NARX: Methods = grid("gp-narx", GPNARX, output_lags=(4, 10), increment=(False,))
+
+
+# The real records.
+
+
+def real_set_families(*, unsigned: bool) -> dict[str, Methods]:
+    """What is compared on a set, from simple to complex. Of an `unsigned` sensor, which shows magnitudes, only fits by
+    free runs know."""
+    emission = Magnitude if unsigned else LinearGaussian
+    by_bound: Methods = {"gpssm network, states=2": BY_NETWORK, "gpssm bound, states=2": BY_BOUND}
+    free_runs: Methods = {
+        f"gpssm free runs, states={n}, warmup_rounds={rounds}": OutputError(n, warmup_rounds=rounds, emission=emission)
+        for n, rounds in ((2, 0), (3, 0), (2, 2), (3, 2))
+    }
+    return {
+        "constant": {"constant": Constant()},
+        "arx": grid("arx", ARX, output_lags=(2, 4, 8)),
+        "kalman": grid("kalman", partial(Linear, iterations=100), order=(2, 3, 4)),
+        "gp-narx": NARX,
+        "gpssm": free_runs if unsigned else free_runs | by_bound,
+    }
+
+
+REAL_SETS_QUICK: dict[str, Methods] = {
+    "constant": {"constant": Constant()},
+    "arx": grid("arx", ARX, output_lags=(2,)),
+    "gpssm": grid("gpssm", OutputError, states=(1,), num_inducing=(8,), rounds=(1,)),
+}

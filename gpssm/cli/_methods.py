@@ -1,0 +1,172 @@
+"""`--method`: the one table from names to methods, and which flags each of them uses.
+
+Methods are imported when they are made: JAX takes a second to import, and complaints about flags should not.
+"""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from gpssm.cli._options import not_negative, positive
+from gpssm.cli._outcome import UsageError
+
+if TYPE_CHECKING:
+    from gpssm.fitting import AbstractMethod
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Flags:
+    """Settings of methods as they were given; None where they were not, and the method's own default holds."""
+
+    kernel: Annotated[
+        str | None,
+        Parameter(help="rbf (the default), matern12, matern32, matern52, rq, linear, arccosine, joined by + and *."),
+    ] = None
+    inducing: Annotated[
+        int | None, Parameter(help="Inducing points: more describe wilder dynamics, at a cost. By default 50.")
+    ] = None
+    hidden: Annotated[
+        int | None, Parameter(help="Size of the network that reads states off outputs. By default 32.")
+    ] = None
+    steps: Annotated[int | None, Parameter(help="Steps of training. By default 800.")] = None
+    polish: Annotated[
+        int | None, Parameter(help="Iterations of the polishing that follows; 0 leaves it out. By default 150.")
+    ] = None
+    network: Annotated[
+        int | None,
+        Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400."),
+    ] = None
+    tries: Annotated[
+        int | None,
+        Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part. By default 3."),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that were given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def check(self) -> None:
+        """Refuse numbers that cannot work."""
+        for name, value in self.given().items():
+            if name in ("polish", "network"):
+                not_negative(value, f"--{name}")
+            elif name != "kernel":
+                positive(value, f"--{name}")
+
+    def named(self, **names: str) -> dict[str, Any]:
+        """Arguments of a method: `named(steps="num_steps")` passes --steps on under another name, if it was given."""
+        return {argument: value for name, argument in names.items() if (value := self.given().get(name)) is not None}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method that can be asked for by name."""
+
+    about: str
+    uses: tuple[str, ...]
+    """The flags it knows, beside --states and --seed."""
+    make: Callable[[int, Flags], "AbstractMethod"]
+    """The method for a number of states."""
+    several: Callable[[range, Flags], "AbstractMethod"] | None = None
+    """For a range of states, where the method itself makes use of all of them; others are compared."""
+    shared: bool = False
+    """Whether processes can share its work."""
+
+
+def _auto(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import Auto
+
+    names = {"inducing": "num_inducing", "polish": "iterations", "network": "network_steps"}
+    same = {name: name for name in ("kernel", "hidden", "steps", "tries")}
+    return Auto(states, **flags.named(**names, **same))
+
+
+def _variational(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import ModelSpec, Network, Variational
+    from gpssm.optimisers import Adam
+
+    spec = ModelSpec(states, **flags.named(kernel="kernel", inducing="num_inducing"))
+    return Variational(spec, q_x=Network(**flags.named(hidden="hidden")), optimiser=Adam(flags.steps or 800))
+
+
+def _output_error(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import OutputError
+
+    return OutputError(states, **flags.named(inducing="num_inducing"))
+
+
+def _linear(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import Linear
+
+    return Linear(order=states)
+
+
+def _arx(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import ARX
+
+    return ARX(output_lags=states)
+
+
+def _gp_narx(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import GPNARX
+
+    return GPNARX(output_lags=states, **flags.named(kernel="kernel", inducing="num_inducing"))
+
+
+def _mixture(states: range, flags: Flags) -> "AbstractMethod":
+    """Members from simple to complex, for each number of states."""
+    from gpssm.methods import Stacked
+
+    kinds = {"linear": _linear, "arx": _arx, "output-error": _output_error, "auto": _auto}
+    return Stacked({f"{kind} {n}": make(n, flags) for kind, make in kinds.items() for n in states})
+
+
+_NETWORK = ("kernel", "inducing", "hidden", "steps")
+_ALL = (*_NETWORK, "polish", "network", "tries")
+METHODS = {
+    "auto": Entry("a GP state-space model, sensible everything", _ALL, _auto, shared=True),
+    "variational": Entry("the same, trained once with a network, as in the paper", _NETWORK, _variational, shared=True),
+    "output-error": Entry("a GP state-space model fitted to free runs", ("inducing",), _output_error),
+    "linear": Entry("a linear state-space model", (), _linear),
+    "arx": Entry("a linear regression on the last outputs and inputs", (), _arx),
+    "gp-narx": Entry("a GP regression on the last outputs and inputs", ("kernel", "inducing"), _gp_narx),
+    "mixture": Entry(
+        "linear, arx, output-error and auto, each by how well it predicts what was held out",
+        _ALL,
+        lambda states, flags: _mixture(range(states, states + 1), flags),
+        several=_mixture,
+    ),
+}
+
+
+def find_method(name: str, flags: Flags) -> Entry:
+    """The method of a name. A flag that was given and would do nothing is refused."""
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, list(METHODS), n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f"--method is {name!r}; {meant}there are {', '.join(METHODS)}")
+    entry = METHODS[name]
+    idle = [flag for flag in flags.given() if flag not in entry.uses]
+    if idle:
+        users = [other for other, known in METHODS.items() if idle[0] in known.uses]
+        raise UsageError(
+            f"--{idle[0]} does nothing with --method {name}: leave it out, or choose a method that uses it "
+            f"({', '.join(users)})"
+        )
+    flags.check()
+    return entry
+
+
+def check_kernel(words: str | None) -> None:
+    """Refuse words that name no kernel before anything is computed."""
+    from gpssm.kernels import kernel_from_words
+
+    try:
+        if words is not None:
+            kernel_from_words(words, dims=1)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error

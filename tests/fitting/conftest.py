@@ -1,0 +1,11 @@
+"""The training problem of the optimisers, here for the machinery around them."""
+
+import pytest
+
+from tests.optimisers.small_task import Task, small_task
+
+
+@pytest.fixture(scope="session")
+def task() -> Task:
+    """A GP model with states at each step."""
+    return small_task()

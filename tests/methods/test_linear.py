@@ -1,0 +1,181 @@
+"""The linear baseline against the textbook filter and against the system that made the data."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.baselines import LinearKalman, kalman_evidence
+from gpssm.methods.linear._kalman import _free_run_log_density, _growth, _Records
+from gpssm.methods.linear._start import LinearSystem, linear_starts, spectral_radius
+from gpssm.models._batch import Batch
+from gpssm.predict import MeanOnly
+from tests.reference.compiling import constant
+from tests.reference.kalman import LinearModel, evidence
+
+TRUTH = LinearModel(
+    A=np.array([[0.9, 0.3], [-0.3, 0.8]]),
+    B=np.array([[0.0], [0.5]]),
+    c=np.array([0.05, 0.0]),
+    Q=np.array([0.01, 0.02]),
+    W=np.array([[1.0, 0.2]]),
+    b=np.array([0.3]),
+    R=np.array([0.05]),
+)
+
+
+def record(steps: int, *, seed: int, missing: float = 0.0) -> gpssm.Episode:
+    rng = np.random.default_rng(seed)
+    x, u, y = rng.standard_normal(2), rng.standard_normal((steps, 1)), np.zeros((steps, 1))
+    for t in range(steps):
+        y[t] = TRUTH.W @ x + TRUTH.b + np.sqrt(TRUTH.R) * rng.standard_normal(1)
+        x = TRUTH.A @ x + TRUTH.B @ u[t] + TRUTH.c + np.sqrt(TRUTH.Q) * rng.standard_normal(2)
+    y[rng.uniform(size=y.shape) < missing] = np.nan
+    return gpssm.Episode(y=y, u=u, name=f"record {seed}")
+
+
+def records(missing: float = 0.0) -> gpssm.Episodes:
+    return gpssm.Episodes([record(80, seed=1, missing=missing), record(60, seed=2, missing=missing)])
+
+
+@constant
+def fitted() -> gpssm.System:
+    return LinearKalman.fit(records(missing=0.1), order=2, iterations=60, key=jr.key(0))
+
+
+def as_reference(identified: gpssm.System) -> LinearModel:
+    mean, emission = identified.model.transition.mean, identified.model.emission
+    return LinearModel(
+        A=np.asarray(mean.state_matrix),
+        B=np.asarray(mean.control_matrix),
+        c=np.asarray(mean.offset),
+        Q=np.asarray(identified.model.transition.noise_variance()),
+        W=np.asarray(emission.weight),
+        b=np.asarray(emission.offset),
+        R=np.asarray(emission.noise_variance()),
+    )
+
+
+def test_evidence_is_that_of_the_textbook_filter():
+    identified, episodes = fitted(), records(missing=0.1)
+    scaled = identified.scaler.apply(episodes)
+    expected = sum(evidence(as_reference(identified), e.y, e.u, e.observed) for e in scaled)
+    assert kalman_evidence(identified, episodes) == pytest.approx(expected, rel=1e-8)
+
+
+def test_found_model_is_at_least_as_likely_as_the_true_one():
+    identified, episodes = fitted(), records(missing=0.1)
+    true = sum(evidence(TRUTH, e.y, e.u, e.observed) for e in episodes)
+    # From standardised to original units, each measured value changes the log-density by the logarithm of the scale.
+    count = sum(int(e.observed.sum()) for e in episodes)
+    shift = count * np.log(identified.scaler.undo_std(np.ones(1)).item())
+    assert kalman_evidence(identified, episodes) - shift >= true
+
+
+def test_one_step_predictions_are_nearly_those_of_the_true_system():
+    new = record(150, seed=9)
+    found = fitted().predict(new, horizon=1, num_samples=1, propagation=MeanOnly(), key=jr.key(0)).mean
+    mean, covariance, expected = np.zeros(2), np.eye(2), []
+    for t in range(len(new)):
+        expected.append((TRUTH.W @ mean + TRUTH.b).item())
+        variance = (TRUTH.W @ covariance @ TRUTH.W.T + TRUTH.R).item()
+        gain = (covariance @ TRUTH.W.T / variance)[:, 0]
+        mean = mean + gain * (new.y[t, 0] - expected[-1])
+        covariance = covariance - np.outer(gain, TRUTH.W @ covariance)
+        mean = TRUTH.A @ mean + TRUTH.B @ new.u[t] + TRUTH.c
+        covariance = TRUTH.A @ covariance @ TRUTH.A.T + np.diag(TRUTH.Q)
+    error = np.sqrt(np.mean((found[20:, 0] - np.asarray(expected)[21:]) ** 2))
+    assert error < 0.25 * np.std(new.y)
+
+
+def test_what_stands_at_missing_entries_does_not_matter():
+    episodes = records(missing=0.1)
+    hidden = gpssm.Episodes(
+        [gpssm.Episode(y=np.where(e.observed, e.y, 7.0), u=e.u, mask=e.observed, name=e.name) for e in episodes]
+    )
+    again = LinearKalman.fit(hidden, order=2, iterations=60, key=jr.key(0))
+    np.testing.assert_array_equal(again.model.transition.mean.state_matrix, fitted().model.transition.mean.state_matrix)
+
+
+def test_free_run_does_not_see_later_outputs():
+    new = record(50, seed=5)
+    other = gpssm.Episode(y=np.concatenate([new.y[:10], -3.0 * new.y[10:]]), u=new.u)
+    runs = [fitted().simulate(e, n_init=10, num_samples=8, key=jr.key(3)).samples for e in (new, other)]
+    np.testing.assert_array_equal(*runs)
+
+
+def test_growing_data_give_a_model_that_does_not_explode():
+    rng = np.random.default_rng(0)
+    y = np.exp(0.05 * np.arange(60.0))[:, None] + 0.01 * rng.standard_normal((60, 1))
+    identified = LinearKalman.fit(
+        gpssm.Episodes.from_arrays(y=y), order=1, iterations=30, max_radius=0.98, key=jr.key(0)
+    )
+    assert spectral_radius(np.asarray(identified.model.transition.mean.state_matrix)) <= 0.98 + 1e-9
+
+
+@pytest.mark.parametrize("outputs, order", [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3)])
+def test_every_start_is_stable_and_in_standard_coordinates(outputs, order):
+    rng = np.random.default_rng(order)
+    episodes = gpssm.Episodes.from_arrays(
+        y=rng.standard_normal((40, outputs)).cumsum(axis=0), u=rng.standard_normal((40, 1))
+    )
+    starts = linear_starts(gpssm.Scaler.from_episodes(episodes).apply(episodes), order, max_radius=0.9)
+    assert starts
+    for start in starts:
+        assert spectral_radius(start.A) <= 0.9 + 1e-9
+        assert start.A.shape == (order, order) and start.C.shape == (outputs, order)
+        np.testing.assert_array_equal(start.P0, np.eye(order))
+        np.testing.assert_array_equal(start.Q, np.diag(np.diagonal(start.Q)))
+
+
+def test_change_of_coordinates_keeps_the_distribution_of_the_outputs():
+    rng = np.random.default_rng(3)
+    Q, P0 = (m @ m.T + 0.1 * np.eye(2) for m in rng.standard_normal((2, 2, 2)))
+    system = LinearSystem(TRUTH.A, TRUTH.B, TRUTH.c, TRUTH.W, TRUTH.b, Q, TRUTH.R, rng.standard_normal(2), P0)
+    u = rng.standard_normal((4, 1))
+
+    def moments(s: LinearSystem) -> tuple[np.ndarray, np.ndarray]:
+        mean, covariance, means, variances = s.m0, s.P0, [], []
+        for t in range(4):
+            means.append(s.C @ mean + s.b)
+            variances.append(s.C @ covariance @ s.C.T)
+            mean, covariance = s.A @ mean + s.B @ u[t] + s.c, s.A @ covariance @ s.A.T + s.Q
+        return np.stack(means), np.stack(variances)
+
+    for before, after in zip(moments(system), moments(system.standardised()), strict=True):
+        np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-12)
+
+
+def test_growth_is_the_norm_of_a_high_power():
+    matrix = np.array([[0.7, 1.0], [0.0, 0.6]])
+    expected = np.log(np.linalg.norm(np.linalg.matrix_power(matrix, 1024))) / 1024
+    assert float(_growth(jnp.asarray(matrix))) == pytest.approx(expected, rel=1e-6)
+    assert np.isfinite(float(_growth(jnp.zeros((2, 2)))))
+
+
+def test_free_run_log_density_is_that_of_the_marginals():
+    identified, episodes = fitted(), records(missing=0.1)
+    model, total = as_reference(identified), 0.0
+    for e in identified.scaler.apply(episodes):
+        mean, covariance = np.zeros(2), np.eye(2)
+        for t in range(len(e)):
+            variance = (model.W @ covariance @ model.W.T + np.diag(model.R)).item()
+            error = (e.y[t] - model.W @ mean - model.b).item()
+            total += e.observed[t, 0] * -0.5 * (np.log(2.0 * np.pi * variance) + error**2 / variance)
+            mean, covariance = (
+                model.A @ mean + model.B @ e.u[t] + model.c,
+                model.A @ covariance @ model.A.T + np.diag(model.Q),
+            )
+    padded = Batch.of(identified.scaler.apply(episodes))
+    data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
+    assert float(_free_run_log_density(identified.model, data)) == pytest.approx(total, rel=1e-9)
+
+
+def test_free_run_share_trades_evidence_for_free_runs():
+    episodes = records(missing=0.1)
+    free = LinearKalman.fit(episodes, order=2, iterations=60, simulation_weight=1.0, key=jr.key(0))
+    padded = Batch.of(fitted().scaler.apply(episodes))
+    data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
+    assert _free_run_log_density(free.model, data) > _free_run_log_density(fitted().model, data)
+    assert kalman_evidence(free, episodes) < kalman_evidence(fitted(), episodes)

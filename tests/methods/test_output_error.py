@@ -1,0 +1,235 @@
+"""Output-error identification: its pieces against definitions, and what the whole must find."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpssm
+from gpssm._core._params import Positive
+from gpssm.data import DataError, Scaler
+from gpssm.methods.output_error._levenberg import minimise
+from gpssm.methods.output_error._noise import split_noise
+from gpssm.methods.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
+from gpssm.methods.output_error._records import Records, correlation_time
+from gpssm.methods.output_error._stable import StableMatrices
+from gpssm.methods.output_error._start import Signed, Unsigned
+from gpssm.models.emission import LinearGaussian
+from gpssm.predict import MeanOnly
+
+
+def _parameters(rng: np.random.Generator, dims: int = 2, size: int = 4) -> tuple[Parameters, Frame]:
+    stable = StableMatrices.around(0.6 * np.eye(dims) + 0.1 * rng.standard_normal((dims, dims)))
+    emission = LinearGaussian(jnp.asarray(rng.standard_normal((1, dims))), jnp.zeros(1), Positive.of(jnp.ones(1)))
+    parameters = Parameters(
+        jnp.asarray(0.1 * rng.standard_normal((dims, dims))),
+        jnp.asarray(rng.standard_normal((dims, 1))),
+        jnp.asarray(0.1 * rng.standard_normal(dims)),
+        emission,
+        jnp.zeros(dims + 1) + 0.3,
+        jnp.asarray(rng.standard_normal((dims, size))),
+        jnp.asarray(rng.standard_normal((2, dims))),
+    )
+    return parameters, Frame(jnp.asarray(rng.standard_normal((size, dims + 1))), jnp.asarray([0.1, 0.2]), stable)
+
+
+def _episodes(rng: np.random.Generator, lengths: tuple[int, ...]) -> gpssm.Episodes:
+    return gpssm.Episodes([gpssm.Episode(y=rng.standard_normal(n), u=rng.standard_normal(n)) for n in lengths])
+
+
+def test_the_free_run_is_the_recursion_of_each_episode():
+    rng = np.random.default_rng(0)
+    parameters, frame = _parameters(rng)
+    episodes = _episodes(rng, (7, 5))
+    records = Records.of(episodes)
+    states, outputs = free_run(parameters, frame, records)
+    scales, points = np.exp(np.asarray(parameters.log_scales)), np.asarray(frame.inducing)
+    state_matrix = np.asarray(frame.stable(parameters.state_change))
+
+    def kernel(a, b):
+        return np.exp(-0.5 * (((a[:, None] - b[None]) / scales) ** 2).sum(-1))
+
+    matrix = kernel(points, points)
+    factor = np.linalg.cholesky(matrix + 1e-6 * np.mean(np.diag(matrix)) * np.eye(len(points)))
+    weights = np.linalg.solve(factor.T, np.asarray(parameters.values).T) * np.asarray(frame.amplitudes)
+    at = 0
+    for e, episode in enumerate(episodes):
+        x = np.asarray(parameters.starts[e])
+        for u in episode.u:
+            np.testing.assert_allclose(states[at], x, atol=1e-10)
+            np.testing.assert_allclose(outputs[at], np.asarray(parameters.emission.mean(jnp.asarray(x))), atol=1e-10)
+            linear = state_matrix @ x + np.asarray(parameters.control_matrix) @ u + np.asarray(parameters.offset)
+            x = linear + kernel(np.concatenate([x, u])[None], points)[0] @ weights
+            at += 1
+
+
+def test_derivatives_are_those_of_differences():
+    rng = np.random.default_rng(1)
+    parameters, frame = _parameters(rng)
+    records = Records.of(_episodes(rng, (9,)))
+    found, slopes = linearised(parameters, frame, records)
+    np.testing.assert_allclose(found, residuals(parameters, frame, records))
+    import jax.flatten_util
+
+    vector, unravel = jax.flatten_util.ravel_pytree(parameters)
+    direction = jnp.asarray(rng.standard_normal(vector.size))
+    ahead, behind = (residuals(unravel(vector + s * 1e-6 * direction), frame, records) for s in (1.0, -1.0))
+    np.testing.assert_allclose(np.asarray(slopes) @ np.asarray(direction), (ahead - behind) / 2e-6, atol=1e-5)
+    assert flat(parameters).shape == vector.shape
+
+
+def test_least_squares_with_a_prior_end_where_the_normal_equations_say():
+    rng = np.random.default_rng(2)
+    design, target = rng.standard_normal((20, 3)), rng.standard_normal(20)
+    precision, centre = np.array([1.0, 4.0, 9.0]), np.array([0.5, 0.0, -1.0])
+    found = minimise(
+        np.zeros(3),
+        linearise=lambda p: (design @ p - target, design),
+        residuals=lambda p: design @ p - target,
+        centre=centre,
+        precision=precision,
+        iterations=50,
+    )
+    exact = np.linalg.solve(design.T @ design + np.diag(precision), design.T @ target + precision * centre)
+    np.testing.assert_allclose(found.at, exact, atol=2e-3)
+    np.testing.assert_allclose(found.curvature, design.T @ design)
+
+
+def test_a_step_to_where_nothing_is_finite_is_refused():
+    def wall(p):
+        return np.where(p > 1.5, np.nan, p - 3.0)
+
+    found = minimise(
+        np.zeros(1),
+        linearise=lambda p: (wall(p), np.ones((1, 1))),
+        residuals=wall,
+        centre=np.zeros(1),
+        precision=np.full(1, 1e-3),
+        iterations=60,
+    )
+    assert 0.5 < found.at[0] <= 1.5
+
+
+@pytest.mark.parametrize(("pole", "expected"), [(0.0, 1.0), (0.8, 9.0)])
+def test_the_correlation_time_is_that_of_an_autoregression(pole: float, expected: float):
+    rng = np.random.default_rng(3)
+    noise, values = rng.standard_normal(20_000), np.zeros(20_000)
+    for t in range(1, len(noise)):
+        values[t] = pole * values[t - 1] + noise[t]
+    records = Records.of(gpssm.Episodes([gpssm.Episode(y=values)]))
+    padded = np.zeros((len(records.first), 1))
+    padded[: len(values), 0] = values
+    # (1 + pole) / (1 - pole); the sum stops at small correlations, hence a little less.
+    assert correlation_time(padded, records) == pytest.approx(expected, rel=0.15)
+
+
+def test_noise_is_split_as_it_was_made():
+    rng = np.random.default_rng(4)
+    x, outputs, inputs = 0.0, [], rng.standard_normal(1500)
+    for u in inputs:
+        outputs.append(x + 0.1 * rng.standard_normal())
+        x = 0.9 * x + 0.5 * u + 0.1 * rng.standard_normal()
+    episodes = gpssm.Episodes([gpssm.Episode(y=np.asarray(outputs), u=inputs)])
+    emission = LinearGaussian(jnp.ones((1, 1)), jnp.zeros(1), Positive.of(jnp.ones(1)))
+    linear = (jnp.zeros((1, 1)), jnp.full((1, 1), 0.5), jnp.zeros(1))
+    parameters = Parameters(*linear, emission, jnp.zeros(2), jnp.zeros((1, 2)), jnp.zeros((2, 1)))
+    stable = StableMatrices.around(np.full((1, 1), 0.9))
+    frame, records = Frame(jnp.asarray([[0.0, 0.0], [1.0, 1.0]]), jnp.ones(1), stable), Records.of(episodes)
+    left = np.asarray(residuals(parameters, frame, records))[: len(inputs)]
+    process, measured = split_noise(parameters, frame, records, (left**2).mean(axis=0))
+    assert process == pytest.approx(0.01, rel=0.5)
+    assert measured[0] == pytest.approx(0.01, rel=0.5)
+    # Together they explain the free run: q / (1 - 0.9^2) + r.
+    assert process / (1 - 0.81) + measured[0] == pytest.approx((left**2).mean(), rel=0.05)
+
+
+def test_the_linear_start_reproduces_a_linear_system():
+    episodes = _second_order(np.random.default_rng(5), saturated=False)
+    scaler = Scaler.from_episodes(episodes)
+    start = Signed().start(scaler.apply(episodes), scaler, 2)
+    outputs = start.emission.mean(jnp.asarray(start.states[0]))
+    assert np.sqrt(np.mean((np.asarray(outputs) - scaler.apply(episodes)[0].y) ** 2)) < 0.1
+    np.testing.assert_allclose(np.cov(start.states[0].T), np.eye(2), atol=1e-3)
+
+
+def _second_order(rng: np.random.Generator, *, saturated: bool, steps: int = 160) -> gpssm.Episodes:
+    u = np.repeat(rng.uniform(-1.5, 1.5, steps // 8), 8)
+    x, y = np.zeros(2), []
+    for now in u:
+        y.append(x[0] + 0.02 * rng.standard_normal())
+        pushed = np.tanh(2.0 * now) if saturated else now
+        x = np.array([0.8 * x[0] + 0.3 * x[1], 0.7 * x[1] + 0.5 * pushed])
+    return gpssm.Episodes([gpssm.Episode(y=np.asarray(y), u=u)])
+
+
+def test_a_saturated_input_is_learnt_and_a_linear_model_is_beaten():
+    whole = _second_order(np.random.default_rng(6), saturated=True, steps=240)[0]
+    train, test = gpssm.Episodes([whole[:160]]), whole[160:]
+    found = gpssm.fit_output_error(train, states=2, num_inducing=12, rounds=3, key=jr.key(0))
+    linear = gpssm.baselines.AutoregressiveLinear.fit(train, output_lags=2)
+    errors = [
+        gpssm.metrics.rmse(test.y[8:], model.simulate(test, n_init=8, propagation=MeanOnly(), key=jr.key(1)).mean)
+        for model in (found, linear)
+    ]
+    assert errors[0] < 0.6 * errors[1]
+    assert found.history is not None and len(found.history.events) == 3
+
+
+def test_magnitudes_start_with_the_sign_that_the_input_tells():
+    rng = np.random.default_rng(7)
+    signed = _second_order(rng, saturated=False)[0]
+    episodes = gpssm.Episodes([gpssm.Episode(y=np.abs(signed.y), u=signed.u)])
+    scaler = Scaler.from_episodes(episodes)
+    start = Unsigned().start(scaler.apply(episodes), scaler, 2)
+    shown = scaler.undo_mean(np.asarray(start.emission.mean(jnp.asarray(start.states[0]))))
+    assert np.corrcoef(shown[:, 0], np.abs(signed.y[:, 0]))[0, 1] > 0.9
+    assert (shown >= -1e-9).all()
+
+
+def test_magnitudes_need_an_input():
+    episodes = gpssm.Episodes([gpssm.Episode(y=np.abs(np.sin(np.arange(50.0))))])
+    scaler = Scaler.from_episodes(episodes)
+    with pytest.raises(DataError, match="guessed from inputs"):
+        Unsigned().start(scaler.apply(episodes), scaler, 2)
+
+
+def test_the_correction_vanishes_far_from_its_points():
+    parameters, frame = _parameters(np.random.default_rng(8))
+    correction = Correction.of(parameters, frame.inducing, frame.amplitudes)
+    np.testing.assert_allclose(correction(jnp.full(2, 50.0), jnp.zeros(1)), 0.0, atol=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), dims=st.integers(1, 4), radius=st.floats(0.0, 0.995), far=st.floats(0.0, 30.0))
+def test_every_change_of_a_stable_matrix_is_stable(seed: int, dims: int, radius: float, far: float):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((dims, dims))
+    A *= radius / np.abs(np.linalg.eigvals(A)).max()
+    stable = StableMatrices.around(A)
+    np.testing.assert_allclose(stable(jnp.zeros((dims, dims))), A, atol=1e-6)
+    moved = np.asarray(stable(jnp.asarray(far * rng.standard_normal((dims, dims)))))
+    assert np.abs(np.linalg.eigvals(moved)).max() < 1.0
+
+
+def test_a_small_change_moves_the_matrix_by_as_much_where_it_is_far_from_the_edge():
+    change = 1e-3 * np.random.default_rng(9).standard_normal((3, 3))
+    moved = StableMatrices.around(np.zeros((3, 3)))(jnp.asarray(change))
+    np.testing.assert_allclose(moved, change, atol=1e-6)
+
+
+def test_no_free_run_leaves_the_range_of_the_data_for_good():
+    """An integrator that feedback keeps in place: without a constraint, the fit to this record has a radius of 1.07."""
+    rng = np.random.default_rng(11)
+    x, v, y, u = 0.0, 0.0, [], []
+    for _ in range(200):
+        u.append(-0.3 * x - 0.8 * v + 0.3 * rng.standard_normal())
+        y.append(x + 0.05 * rng.standard_normal())
+        x, v = x + v, v + 0.3 * u[-1] + 0.02 * rng.standard_normal()
+    train = gpssm.Episodes([gpssm.Episode(y=np.asarray(y), u=np.asarray(u))])
+    found = gpssm.fit_output_error(train, states=2, num_inducing=10, rounds=2, key=jr.key(0))
+    long = gpssm.Episode(y=np.zeros(3000), u=np.tile(u, 15))
+    run = found.simulate(long, n_init=10, num_samples=20, key=jr.key(1))
+    assert np.abs(np.linalg.eigvals(np.asarray(found.model.transition.mean.state_matrix))).max() < 1.0
+    assert np.abs(run.signals).max() < 100.0 * np.std(y)

@@ -1,0 +1,241 @@
+"""L-BFGS on a deterministic bound: it reaches an optimum that is known, and survives NaN on the way."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from scipy.optimize import minimize
+
+import gpssm
+from gpssm._core import _lbfgs
+from gpssm._core._params import Positive, cast
+from gpssm.fitting import Run, Status
+from gpssm.inference import Explicit, GaussHermite, MeanField, NaturalGradient
+from gpssm.models import GPSSM, AbstractEmission, Batch, LinearGaussian, LinearMean, LinearTransition
+from gpssm.optimisers import LBFGS, Trained
+from tests.optimisers.small_task import Task, finite, free_states, padded
+from tests.reference.kalman import LinearModel, evidence
+
+LENGTHS = (20, 14)
+
+
+@pytest.fixture(scope="module")
+def data() -> Batch:
+    """Standardised outputs and inputs of a first-order system, the second record shorter, some outputs missing."""
+    whole = padded(LENGTHS, seed=4, length=20)
+    observed = whole.observed & (np.random.default_rng(0).uniform(size=whole.y.shape) > 0.1)
+    return eqx.tree_at(lambda d: (d.y, d.observed), whole, (jnp.where(observed, whole.y, 0.0), observed))
+
+
+def _linear_model(emission: AbstractEmission | None = None, *, noise: float = 0.3) -> GPSSM:
+    mean = LinearMean(jnp.full((1, 1), 0.3), jnp.full((1, 1), 0.1), jnp.zeros(1))
+    transition = LinearTransition(mean, Positive.of(jnp.full(1, 0.3)))
+    emission = LinearGaussian.first_states(1, 1, noise=noise) if emission is None else emission
+    return cast(GPSSM(transition, emission, 1), jnp.float64)
+
+
+def _total_evidence(parameters: np.ndarray, data: Batch) -> float:
+    """Of all records, by the Kalman filter in plain NumPy; parameters a, b, c and two log-variances."""
+    a, b, c, log_q, log_r = parameters
+    one = np.ones((1, 1))
+    model = LinearModel(a * one, b * one, c * one[0], np.exp(log_q) * one[0], one, 0.0 * one[0], np.exp(log_r) * one[0])
+    y, u, observed = (np.asarray(leaf) for leaf in (data.y, data.u, data.observed))
+    return sum(evidence(model, y[i, :n], u[i, :n], observed[i, :n]) for i, n in enumerate(LENGTHS))
+
+
+def problem(data: Batch, model: GPSSM | None = None) -> Task:
+    """States at each step, with quadrature that is exact for a linear model."""
+    inference = MeanField(free_states(data), Explicit(), GaussHermite(3))
+    return Task(_linear_model() if model is None else model, inference, data)
+
+
+@pytest.fixture(scope="module")
+def polished(data) -> Trained:
+    return problem(data).train(LBFGS(3000, tolerance=1e-14, memory=50), key=jr.key(0))
+
+
+def test_it_reaches_the_maximum_of_the_evidence(data, polished):
+    """The family holds the exact posterior of a linear-Gaussian model, so the best bound is the best evidence."""
+    best = minimize(
+        lambda p: -_total_evidence(p, data), [0.5, 0.3, 0.0, -2.0, -2.0], method="Nelder-Mead",
+        options={"maxiter": 4000, "maxfev": 4000, "xatol": 1e-7, "fatol": 1e-9, "adaptive": True},
+    )  # fmt: skip
+    assert best.success
+    reached = polished.history.bound[-1] * sum(LENGTHS)
+    assert reached < -best.fun + 1e-6, "a bound cannot exceed the maximum of the evidence"
+    assert reached == pytest.approx(-best.fun, abs=2e-3)
+    transition, emission = polished.model.transition, polished.model.emission
+    found = [
+        float(transition.mean.state_matrix[0, 0]),
+        float(transition.mean.control_matrix[0, 0]),
+        float(transition.mean.offset[0]),
+        float(jnp.log(transition.noise_variance()[0])),
+        float(jnp.log(emission.noise_variance()[0])),
+    ]
+    np.testing.assert_allclose(found, best.x, atol=0.05)
+    assert _total_evidence(np.array(found), data) == pytest.approx(-best.fun, abs=2e-3)
+
+
+def test_it_only_rises(polished):
+    assert np.all(np.diff(polished.history.bound) > -1e-9)
+    assert polished.result is gpssm.Result.converged
+    assert "raised the bound" in polished.history.events[-1]
+
+
+def test_it_holds_what_is_frozen(data):
+    model = _linear_model()
+    done = problem(data, model).train(LBFGS(5), freeze=lambda model, inference: model.transition, key=jr.key(0))
+    start, end = jax.tree.leaves(model.transition), jax.tree.leaves(done.model.transition)
+    assert all(np.array_equal(a, b) for a, b in zip(start, end, strict=True))
+    assert done.history.bound[-1] > done.history.bound[0]
+
+
+class Fragile(AbstractEmission):
+    """y = x + noise, but everything becomes NaN where the noise variance falls below `wall`."""
+
+    noise: Positive
+    wall: float = eqx.field(static=True)
+
+    def mean(self, x: Float[Array, "*B D"]) -> Float[Array, "*B O"]:
+        return x
+
+    def noise_variance(self) -> Float[Array, " O"]:
+        return self.noise.unwrap()
+
+    def log_prob(self, y: Float[Array, " O"], x: Float[Array, " D"]) -> Float[Array, " O"]:
+        raise NotImplementedError
+
+    def sample(self, signals: Float[Array, "*B O"], *, key: PRNGKeyArray) -> Float[Array, "*B O"]:
+        raise NotImplementedError
+
+    def expected_log_prob(
+        self,
+        y: Float[Array, "T O"],
+        means: Float[Array, "T D"],
+        covariances: Float[Array, "T D D"],
+        *,
+        where: Bool[Array, "T O"],
+    ) -> Float[Array, ""]:
+        plain = LinearGaussian(jnp.eye(1), jnp.zeros(1), self.noise)
+        value = plain.expected_log_prob(y, means, covariances, where=where)
+        return jnp.where(self.noise_variance()[0] < self.wall, jnp.nan, value)
+
+
+def _polish_fragile(data: Batch, wall: float, progress=None) -> Trained:
+    model = _linear_model(Fragile(Positive.of(jnp.ones(1)), wall))
+    run = Run() if progress is None else Run(progress=progress)
+    return problem(data, model).train(LBFGS(500, tolerance=1e-12), run=run, key=jr.key(0))
+
+
+@pytest.mark.parametrize("start", [3.0, 10.0, 1000.0])
+def test_a_step_into_nan_is_shortened_not_the_end(start):
+    """sum(x - log x) is NaN for negative x, where the long steps of L-BFGS from afar end; its minimum is at one."""
+    met = 0
+
+    def evaluate(x: np.ndarray):
+        nonlocal met
+        met += bool(np.any(x <= 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(np.sum(x - np.log(x))), 1.0 - 1.0 / x, None
+
+    objective = _lbfgs.Objective(evaluate)
+    ending = _lbfgs.search(
+        objective, start * np.array([1.0, 2.0, 3.0]), iterations=500, tolerance=1e-12, gradient_tolerance=1e-8
+    )
+    assert met > 0, "the wall was never met"
+    np.testing.assert_allclose(objective.best.at, 1.0, atol=1e-4)
+    assert objective.best.loss == pytest.approx(3.0, abs=1e-8)
+    assert objective.gain == pytest.approx(start * 6.0 - np.sum(np.log(start * np.array([1, 2, 3]))) - 3.0)
+    assert ending is _lbfgs.Ending.converged
+
+
+def test_a_bound_that_is_nan_from_the_start_returns_the_start(data):
+    done = _polish_fragile(data, 2.0)
+    assert done.result is gpssm.Result.diverged
+    assert float(done.model.emission.noise_variance()[0]) == 1.0
+    assert finite(done.tree)
+    assert "nan" not in done.history.events[-1]
+
+
+def test_an_optimum_behind_the_wall_is_approached_without_nan(data):
+    walled = _polish_fragile(data, 0.1)
+    assert finite(walled.tree)
+    assert 0.1 <= float(walled.model.emission.noise_variance()[0]) < 0.13
+    assert walled.history.bound[-1] > walled.history.bound[0] + 0.5
+
+
+class Interrupting:
+    """Presses Ctrl-C at the third iteration."""
+
+    def update(self, status: Status) -> None:
+        if status.step == 3:
+            raise KeyboardInterrupt
+
+    def say(self, message: str) -> None:
+        """Nothing."""
+
+
+def test_an_interrupted_search_keeps_the_best_so_far(data):
+    done = _polish_fragile(data, 0.0, progress=Interrupting())
+    assert done.result is gpssm.Result.interrupted
+    assert len(done.history.bound) == 3
+    assert done.history.bound[-1] > done.history.bound[0]
+    assert float(done.model.emission.noise_variance()[0]) != 1.0
+
+
+def test_natural_gradient_steps_are_refused(data):
+    task = problem(data)
+    natural = replace(task, inference=MeanField(task.inference.recognition, NaturalGradient(), GaussHermite(3)))
+    with pytest.raises(ValueError, match="takes no natural-gradient steps"):
+        natural.train(LBFGS(5), key=jr.key(0))
+
+
+def bowl(x: np.ndarray):
+    """A narrow valley, for which L-BFGS needs many iterations."""
+    slope = np.array([-400.0 * x[0] * (x[1] - x[0] ** 2) - 2.0 * (1.0 - x[0]), 200.0 * (x[1] - x[0] ** 2)])
+    return float(100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2), slope, None
+
+
+def test_rounds_go_on_from_the_best_point_and_a_round_can_be_the_first(monkeypatch):
+    """A search that is cut after a round and begun anew there makes the evaluations of one that was never cut."""
+    monkeypatch.setattr(_lbfgs, "ROUND", 3)
+    seen, cuts = [], []
+
+    def evaluate(x: np.ndarray):
+        seen.append(np.array(x))
+        return bowl(x)
+
+    whole = _lbfgs.Objective(evaluate)
+    ended = _lbfgs.search(
+        whole,
+        np.array([-1.2, 1.0]),
+        iterations=11,
+        after_round=lambda best, done: cuts.append((best.at, done, len(seen))),
+    )
+    assert ended is _lbfgs.Ending.exhausted
+    assert [done for _, done, _ in cuts] == [3, 6, 9]
+    first_time, seen = list(seen), []
+    at, done, evaluations = cuts[1]
+    again = _lbfgs.Objective(evaluate)
+    _lbfgs.search(again, at, iterations=11, done=done)
+    np.testing.assert_array_equal(seen, first_time[evaluations:])
+    np.testing.assert_array_equal(again.best.at, whole.best.at)
+
+
+def test_a_search_that_gains_nothing_ends():
+    """Where the slope points the wrong way no step helps: it must not begin round after round."""
+    calls = 0
+
+    def lying(x: np.ndarray):
+        nonlocal calls
+        calls += 1
+        return float(x @ x), -2.0 * x, None
+
+    ended = _lbfgs.search(_lbfgs.Objective(lying), np.ones(3), iterations=1000)
+    assert ended is _lbfgs.Ending.stuck
+    assert calls < 200
