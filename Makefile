@@ -89,4 +89,4 @@ docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
 	@echo "documentation is in $(abspath docs/_build/html)/index.html"
 
 clean: ## Remove the environment and everything built
-	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build .pytest_cache .jax_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,8 +12,13 @@ os.environ["XLA_FLAGS"] = " ".join(
     ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false", os.environ.get("XLA_FLAGS", ""))
 )
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+# Before JAX is imported: what one worker has compiled serves the other, and the next run.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 
@@ -29,6 +34,34 @@ install_import_hook("gpssm", "beartype.beartype")
 import jax.random as jr
 import pytest
 from jaxtyping import PRNGKeyArray
+
+PROGRAMS = 130
+"""How many programs the tests of one file may compile: each takes a tenth of a second or more, in every run."""
+MORE_PROGRAMS: dict[str, int] = {}
+"""Files that need more, and how many."""
+_compiled = 0
+
+
+def _count(event: str, seconds: float, **_: object) -> None:
+    global _compiled
+    _compiled += event == "/jax/core/compile/backend_compile_duration"
+
+
+jax.monitoring.register_event_duration_secs_listener(_count)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def within_budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a file that compiles more programs than its budget: share shapes with other tests, and do nothing eagerly
+    that NumPy could do."""
+    before = _compiled
+    yield
+    name = str(Path(str(request.path)).relative_to(Path(__file__).parent))
+    made, budget = _compiled - before, MORE_PROGRAMS.get(name, PROGRAMS)
+    if os.environ.get("GPSSM_COUNT_PROGRAMS"):
+        with open(os.environ["GPSSM_COUNT_PROGRAMS"], "a") as counts:
+            counts.write(f"{made} {name}\n")
+    assert made <= budget, f"{name} compiled {made} programs, more than its budget of {budget} (tests/conftest.py)"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The system that made the data, as a predictor: how far prediction can go at all."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from gpssm._core._history import History
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._errors import Numbers
 from gpssm.predict import AbstractPredictor, Channels, MeanOnly, Rollout
-from gpssm.predict._base import Request, not_stored
+from gpssm.predict._base import NOT_STORED, Request
 from gpssm.systems import AbstractContinuousSystem, Kink, SmoothKink, step, trajectory
 
 
@@ -31,11 +31,14 @@ class TrueSimulator(AbstractPredictor):
     """The states that are measured, in the order of the outputs."""
     channels: Channels
     state: tuple[float, ...] | None = None
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     @classmethod
     def of(
-        cls, system: AbstractContinuousSystem | Kink | SmoothKink, observed: tuple[int, ...], episodes: Episodes | Episode
+        cls,
+        system: AbstractContinuousSystem | Kink | SmoothKink,
+        observed: tuple[int, ...],
+        episodes: Episodes | Episode,
     ) -> "TrueSimulator":
         """For records with these channels."""
         return cls(system, observed, Channels.of(episodes))
@@ -99,7 +102,9 @@ class TrueSimulator(AbstractPredictor):
         if sorted(self.observed) != list(range(size)):
             raise DataError(f"only states {self.observed} of {size} are measured: use from_state(...)")
         if not context.observed[-1].all():
-            raise DataError(f"the last output of '{context.name}' is missing: start at another step, or use from_state(...)")
+            raise DataError(
+                f"the last output of '{context.name}' is missing: start at another step, or use from_state(...)"
+            )
         start = np.zeros(size)
         start[list(self.observed)] = context.y[-1]
         return start, self.system.observation_variance**0.5

@@ -35,15 +35,15 @@ def hold_out(episodes: Episodes, holdout: float | int | None) -> tuple[Episodes,
     if holdout >= 1.0:
         if holdout >= len(episodes):
             raise DataError(
-                f"a holdout of {holdout:g} of {len(episodes)} records leaves nothing to learn from; write a share such as "
-                "0.2 instead, which keeps the end of each record aside"
+                f"a holdout of {holdout:g} of {len(episodes)} records leaves nothing to learn from; write a share such "
+                "as 0.2 instead, which keeps the end of each record aside"
             )
         return episodes.split(test=int(holdout))
     train, kept = _ends(episodes, holdout)
     if not kept:
         raise DataError(
-            f"a holdout of {holdout:g}: no record is long enough to keep {SHORTEST} rows aside and as many to learn from; "
-            "use a holdout of 0 to learn from everything"
+            f"a holdout of {holdout:g}: no record is long enough to keep {SHORTEST} rows aside and as many to learn "
+            "from; use a holdout of 0 to learn from everything"
         )
     return train, part_of(kept)
 

@@ -152,7 +152,8 @@ class Selection:
     def table(self) -> str:
         """The summary as text; `>` marks the winner, `*` the best average."""
         width = max(len("candidate"), *(len(name) for name in self.candidates))
-        lines = [f"  {'candidate':<{width}}  {'value':>15}  {'log density':>15}  {'error':>15}  {'shortfall':>15}  {'fit %':>6}  {'in band':>7}"]
+        heads = "".join(f"  {head:>15}" for head in ("value", "log density", "error", "shortfall"))
+        lines = [f"  {'candidate':<{width}}{heads}  {'fit %':>6}  {'in band':>7}"]
         for row in self.rows():
             mark = (">" if row.candidate == self.winner else " ") + ("*" if row.candidate == self.best else " ")
             if row.failed:

@@ -18,7 +18,7 @@ from gpssm.evaluate._held_out import HeldOut
 from gpssm.evaluate._score import Score, score
 from gpssm.evaluate._selection import Trial
 from gpssm.fitting import AbstractMethod, Prepared, Run
-from gpssm.fitting._interrupt import Interrupted, Interruption
+from gpssm.fitting._interrupt import InterruptedFitError, Interruption
 from gpssm.predict import AbstractPredictor, Rollout
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError)
@@ -81,9 +81,7 @@ def attempt(task: Task) -> Trial | None:
     if not (np.isfinite(log_density) and np.isfinite(error)):
         return failed("the free run diverged")
     seconds = time.monotonic() - began
-    return Trial(
-        task.name, task.fold.name, task.seed, log_density, error, None, seconds, held_out=found, score=judged
-    )
+    return Trial(task.name, task.fold.name, task.seed, log_density, error, None, seconds, held_out=found, score=judged)
 
 
 @double_precision
@@ -91,7 +89,7 @@ def _learnt(task: Task, key: PRNGKeyArray) -> AbstractPredictor | None:
     with Interruption(lambda message: None) as interruption:
         try:
             made = task.method.fit(Prepared.of(task.fold.train), Run(interruption=interruption), key=key)
-        except Interrupted:
+        except InterruptedFitError:
             return None
     if made.result is Result.interrupted:
         return None

@@ -14,11 +14,11 @@ from types import FrameType
 from typing import Any
 
 
-class Interrupted(Exception):
+class InterruptedFitError(Exception):
     """The wish has been heard at a safe point. Never leaves the library."""
 
 
-Stopped = (Interrupted, KeyboardInterrupt)
+Stopped = (InterruptedFitError, KeyboardInterrupt)
 """What ends a search: the wish, or, where nobody has entered an `Interruption`, Ctrl-C itself."""
 
 
@@ -50,7 +50,7 @@ class Interruption:
     def check(self) -> None:
         """A safe point: ends what is being done if that was asked for."""
         if self.requested:
-            raise Interrupted
+            raise InterruptedFitError
 
     def heard(self, stopped: BaseException) -> None:
         """What has ended a search: the second Ctrl-C goes on its way; the first is a wish also where it came as an

@@ -64,7 +64,9 @@ def opened(
     elif devices is not None and not devices.is_first:
         yield Follower(checkpoints)
     else:
-        identity = describe_fit(episodes=data.episodes, held_out=data.validation, key=key, settings=_settings(method, data))
+        identity = describe_fit(
+            episodes=data.episodes, held_out=data.validation, key=key, settings=_settings(method, data)
+        )
         with checkpoints.open(identity) as store:
             yield store if devices is None or devices.num_processes == 1 else Leader(store)
 

@@ -24,9 +24,7 @@ class Constant(AbstractMethod):
         """Mean and standard deviation of each output over all that was observed."""
         began = time.monotonic()
         y = np.concatenate([episode.y_with_nan for episode in data.episodes])
-        system = ConstantPredictor(
-            np.nanmean(y, axis=0), np.maximum(np.nanstd(y, axis=0), 1e-12), data.channels
-        )
+        system = ConstantPredictor(np.nanmean(y, axis=0), np.maximum(np.nanstd(y, axis=0), 1e-12), data.channels)
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
         return Fit.of(system, self, Result.finished, history)
 

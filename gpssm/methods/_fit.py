@@ -62,7 +62,9 @@ def fit(
     Ctrl-C ends the fit at the next safe point and returns the best so far, `result` being `Result.interrupted`.
     """
     if not isinstance(method, AbstractMethod):
-        raise TypeError(f"method={method!r} is no method: write Auto(), Variational(...), OutputError(...), Linear(...)")
+        raise TypeError(
+            f"method={method!r} is no method: write Auto(), Variational(...), OutputError(...), Linear(...)"
+        )
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
     episodes = as_episodes(data, options)
     judged = None if validation is None else as_episodes(validation, options)

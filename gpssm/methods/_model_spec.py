@@ -32,7 +32,10 @@ class SubspaceMean(AbstractMeanFromData):
         guess = data.states(states)
         ones = [np.ones((len(x) - 1, 1)) for x in guess]
         rows = np.concatenate(
-            [np.concatenate([x[:-1], e.u[:-1], one], axis=1) for x, e, one in zip(guess, data.scaled, ones, strict=True)]
+            [
+                np.concatenate([x[:-1], e.u[:-1], one], axis=1)
+                for x, e, one in zip(guess, data.scaled, ones, strict=True)
+            ]
         )
         following = np.concatenate([x[1:] for x in guess])
         found = np.linalg.solve(rows.T @ rows + 1e-6 * len(rows) * np.eye(rows.shape[1]), rows.T @ following)

@@ -79,12 +79,14 @@ class Variational(AbstractMethod):
             return self.model
         if earlier is None:
             if self.model is None:
-                raise DataError("Variational() has no model to start from: give ModelSpec(states=...), or an earlier fit")
+                raise DataError(
+                    "Variational() has no model to start from: give ModelSpec(states=...), or an earlier fit"
+                )
             return self.model.build(data, dtype=self.dtype, key=key)
         if self.model is not None and self.model.states != earlier.state_dim:
             raise DataError(
-                f"the earlier fit has {earlier.state_dim} states and this method asks for {self.model.states}: leave the "
-                "model out to go on with that one"
+                f"the earlier fit has {earlier.state_dim} states and this method asks for {self.model.states}: leave "
+                "the model out to go on with that one"
             )
         return earlier
 

@@ -71,9 +71,7 @@ def _within(stage: Stage) -> Stage:
     return replace(stage, store=None, progress=Silent())
 
 
-def _first_fit(
-    model: GPSSM, inference: MeanField, training: Training, stage: Stage, key: PRNGKeyArray
-) -> Trained:
+def _first_fit(model: GPSSM, inference: MeanField, training: Training, stage: Stage, key: PRNGKeyArray) -> Trained:
     """The transition that the first states show, and what it leaves unexplained shared between the noises."""
     assert isinstance(inference.recognition, PerStepStates)
     means = inference.recognition.means

@@ -1,7 +1,7 @@
-"""What every model that predicts has in common: the checks, the cut between past and future, and the three questions."""
+"""What all models that predict have in common: the checks, the cut between past and future, the three questions."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -21,9 +21,8 @@ Reader = AbstractFilter | AbstractRecognition
 """What reads the state off the outputs: a filter on the learnt model, or a recognition network."""
 
 
-def not_stored() -> Any:
-    """A field of a model that is None unless told, and that files hold beside the model and not in it."""
-    return field(default=None, metadata={"stored": False})
+NOT_STORED = {"stored": False}
+"""Of a field that files hold beside the model and not in it."""
 
 
 @final

@@ -1,6 +1,6 @@
 """Predictions that do not depend on the past: a constant, and a copy of an earlier record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import jax.random as jr
@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from gpssm._core._history import History
 from gpssm.data import Episode
-from gpssm.predict._base import AbstractPredictor, Request, not_stored
+from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
 from gpssm.predict._words import noise_in_words
@@ -23,7 +23,7 @@ class ConstantPredictor(AbstractPredictor):
     mean: Float[np.ndarray, " O"]
     std: Float[np.ndarray, " O"]
     channels: Channels
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def least_context(self) -> int:
@@ -51,7 +51,7 @@ class RepeatPredictor(AbstractPredictor):
     outputs: Float[np.ndarray, "T O"]
     std: Float[np.ndarray, " O"]
     channels: Channels
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def least_context(self) -> int:

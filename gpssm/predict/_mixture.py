@@ -1,7 +1,7 @@
 """Several models as one: their trajectories side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import jax.random as jr
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from gpssm._core._history import History
 from gpssm.data import Episode
-from gpssm.predict._base import AbstractPredictor, Request, not_stored
+from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
 
@@ -34,7 +34,7 @@ class MixturePredictor(AbstractPredictor):
     disagreement as well; `Selection.stacked` finds the factor that what was held out asks for. The median of a member
     with a handful of trajectories is itself uncertain: ask for enough of them.
     """
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     def __post_init__(self) -> None:
         if not self.members:

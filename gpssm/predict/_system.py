@@ -1,6 +1,6 @@
 """A learnt state-space system: the model with everything needed to use it in the user's units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
@@ -18,7 +18,7 @@ from gpssm.filters import UKF, AbstractFilter
 from gpssm.inference import AbstractRecognition
 from gpssm.models import GPSSM, Batch
 from gpssm.predict import _run
-from gpssm.predict._base import AbstractPredictor, Reader, Request, not_stored
+from gpssm.predict._base import NOT_STORED, AbstractPredictor, Reader, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._online import OnlineFilter
 from gpssm.predict._propagate import AbstractPropagation
@@ -38,7 +38,7 @@ class System(AbstractPredictor):
     channels: Channels
     recognition: AbstractRecognition | None = None
     """The network that was trained with it, which can be passed as `reader`. Where there is none, filters read."""
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def least_context(self) -> int:

@@ -126,18 +126,7 @@ def _with_common_step(episodes: list[Episode]) -> list[Episode]:
             "records to one "
             f"step, as with resample={max(first.dt, other.dt):g} (--resample {max(first.dt, other.dt):g})"
         )
-    return [
-        Episode(
-            y=episode.y,
-            u=episode.u,
-            mask=episode.observed,
-            dt=first.dt,
-            name=episode.name,
-            output_names=episode.output_names,
-            input_names=episode.input_names,
-        )
-        for episode in episodes
-    ]
+    return [episode._replace(dt=first.dt) for episode in episodes]
 
 
 def _check_measured(episodes: list[Episode]) -> None:

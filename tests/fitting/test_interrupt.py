@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gpssm.fitting._interrupt import Interrupted, Interruption
+from gpssm.fitting._interrupt import InterruptedFitError, Interruption
 
 SOON = 1.0
 """Seconds in which a wish must be acknowledged."""
@@ -55,7 +55,7 @@ def test_the_first_is_a_wish_and_is_answered():
         interruption.check()
         press()
         assert interruption.requested
-        with pytest.raises(Interrupted):
+        with pytest.raises(InterruptedFitError):
             interruption.check()
         assert wait_for(lambda: len(said) == 1)
     assert "next safe point" in said[0] and "again stops at once" in said[0]
@@ -190,6 +190,6 @@ def test_what_ended_a_search_is_a_wish_the_first_time_and_raised_the_second():
     interruption = Interruption(lambda message: None)
     interruption.heard(KeyboardInterrupt())
     assert interruption.requested
-    interruption.heard(Interrupted())
+    interruption.heard(InterruptedFitError())
     with pytest.raises(KeyboardInterrupt):
         interruption.heard(KeyboardInterrupt())

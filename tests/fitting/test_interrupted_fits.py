@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 import gpssm
 from gpssm._core._history import History
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
-from gpssm.fitting._interrupt import Interrupted, Interruption
+from gpssm.fitting._interrupt import InterruptedFitError, Interruption
 from gpssm.optimisers import LBFGS, AbstractOptimiser
 from tests.fitting.test_interrupt import press
 from tests.optimisers.small_task import EVERY, Listening, Task, equal, finite, small_episodes
@@ -34,7 +34,7 @@ class Patient(AbstractMethod):
                 history.bound = np.append(history.bound, float(step))
                 stage.update(Status("wait", step + 1, STEPS, 0.0, 1.0))
                 stage.check()
-        except Interrupted:
+        except InterruptedFitError:
             result = gpssm.Result.interrupted
         made = gpssm.Constant().fit(data, run, key=key)
         return Fit.of(made.system, self, result, history)

@@ -1,8 +1,8 @@
 """What the library computed before its middle floor was rebuilt (commit 178bf9e), computed again.
 
-`golden.npz` holds the values, `golden.json` seeds and settings; names are those of the functions of that
-time. Deterministic numbers agree to 1e-9 of their size; the searches that follow each other amplify rounding, and predictions from their
-ends agree to 1e-6.
+`golden.npz` holds the values, `golden.json` seeds and settings; names are those of the functions of that time.
+Deterministic numbers agree to 1e-9 of their size; the searches that follow each other amplify rounding, and predictions
+from their ends agree to 1e-6.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What every method must do, one suite for all: fit, repeat, stop, go on, save, report, compare, and never look ahead."""
+"""What every method must do: fit, repeat, stop, go on, save, report, compare, and never look ahead."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ def test_a_fit_is_finished_and_can_be_used(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_are_frozen_comparable_and_printable(name: str):
     method = CASES[name]
-    assert method == method and not method == gpssm.Linear(7)
+    assert method == method and method != gpssm.Linear(7)
     assert type(method).__name__ in repr(method)
     with pytest.raises((AttributeError, TypeError)):
         method.states = 9  # type: ignore[attr-defined]

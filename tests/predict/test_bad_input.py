@@ -6,6 +6,7 @@ import pytest
 
 import gpssm
 from gpssm.filters import EKF
+from gpssm.predict import Channels
 
 KEY = jr.key(0)
 
@@ -34,20 +35,27 @@ def _other(outputs: int, inputs: int) -> gpssm.Episode:
     return gpssm.Episode(y=np.zeros((10, outputs)), u=np.zeros((10, inputs)), name="other rig")
 
 
-@pytest.mark.parametrize(("outputs", "inputs"), [(1, 1), (3, 1), (2, 0), (2, 2)])
-def test_channels_must_be_those_of_the_fit(linear, outputs, inputs):
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "words"),
+    [
+        (1, 1, r"1 outputs \(y0\), but the model was fitted to 2 \(height, speed\)"),
+        (3, 1, r"3 outputs \(y0, y1, y2\), but the model was fitted to 2 \(height, speed\)"),
+        (2, 0, r"0 inputs \(none\), but the model was fitted to 1 \(force\)"),
+        (2, 2, r"2 inputs \(u0, u1\), but the model was fitted to 1 \(force\)"),
+    ],
+)
+def test_as_many_channels_as_were_fitted_to(linear, outputs, inputs, words):
     other = _other(outputs, inputs)
-    pattern = rf"'other rig' has {outputs} outputs and {inputs} inputs.*height, speed.*force"
-    with pytest.raises(gpssm.DataError, match=pattern):
-        linear.system.filter(other)
-    with pytest.raises(gpssm.DataError, match=pattern):
-        linear.system.smooth(other)
-    with pytest.raises(gpssm.DataError, match=pattern):
-        linear.system.predict(other, horizon=1, key=KEY)
-    with pytest.raises(gpssm.DataError, match=pattern):
-        linear.system.simulate(other, n_init=3, key=KEY)
-    with pytest.raises(gpssm.DataError, match=pattern):
-        linear.system.forecast(other, inputs=np.zeros((3, 1)), key=KEY)
+    system, pattern = linear.system, f"'other rig' has {words}"
+    for ask in (
+        lambda: system.filter(other),
+        lambda: system.smooth(other),
+        lambda: system.predict(other, horizon=1, key=KEY),
+        lambda: system.simulate(other, n_init=3, key=KEY),
+        lambda: system.forecast(other, inputs=np.zeros((3, 1)), key=KEY),
+    ):
+        with pytest.raises(gpssm.DataError, match=pattern):
+            ask()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -87,15 +95,10 @@ def test_a_forecast_of_no_steps_is_refused(linear):
 
 @pytest.mark.parametrize("steps", [0, -3])
 def test_a_forecast_of_no_steps_is_refused_without_inputs_too(linear, steps):
-    system = gpssm.System(
-        model=linear.system.model,
-        scaler=gpssm.Scaler(
-            output_mean=np.zeros(2), output_scale=np.ones(2), input_mean=np.zeros(0), input_scale=np.ones(0)
-        ),
-        recognition=None,
-        output_names=("height", "speed"),
-        input_names=(),
+    scaler = gpssm.Scaler(
+        output_mean=np.zeros(2), output_scale=np.ones(2), input_mean=np.zeros(0), input_scale=np.ones(0)
     )
+    system = gpssm.System(linear.system.model, scaler, Channels(("height", "speed"), ()))
     with pytest.raises(gpssm.DataError, match=f"steps={steps}.*at least one"):
         system.forecast(_other(2, 0), steps=steps, key=KEY)
     with pytest.raises(gpssm.DataError, match="steps"):
@@ -144,6 +147,6 @@ def test_online_filter_refuses_bad_samples_and_keeps_its_state(linear, y, u, nam
     assert np.array_equal(fresh.update([100.0, -3.0], [2.0])[0], after)
 
 
-def test_recognised_start_needs_a_network(linear):
-    with pytest.raises(ValueError, match="no recognition network"):
-        linear.system.simulate(linear.episode, n_init=3, start=gpssm.Recognised(), key=KEY)
+def test_a_network_may_not_read_what_it_is_to_predict(small, unseen):
+    with pytest.raises(gpssm.DataError, match="would see what is to be predicted: use a filter"):
+        small.predict(unseen, horizon=2, reader=small.recognition, key=KEY)

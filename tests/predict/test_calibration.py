@@ -11,6 +11,7 @@ import gpssm
 from gpssm._core._params import LowerTriangular, Positive, cast
 from gpssm.models import GPSSM, LinearGaussian, LinearMean
 from gpssm.models.transition import SparseGP
+from gpssm.predict import Channels
 
 SYSTEMS, STEPS, N_INIT, INDUCING = 160, 60, 5, 20
 
@@ -40,13 +41,7 @@ def believed() -> gpssm.System:
         "input_mean": np.zeros(1),
         "input_scale": np.ones(1),
     }
-    return gpssm.System(
-        model=cast(model, np.float64),
-        scaler=gpssm.Scaler(**unit),
-        recognition=None,
-        output_names=("y0",),
-        input_names=("u0",),
-    )
+    return gpssm.System(cast(model, np.float64), gpssm.Scaler(**unit), Channels(("y0",), ("u0",)))
 
 
 def _draw_records(system: gpssm.System) -> list[gpssm.Episode]:

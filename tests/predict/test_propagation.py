@@ -9,7 +9,7 @@ from gpjax.kernels import RBF
 import gpssm
 from gpssm._core._params import LowerTriangular, cast
 from gpssm.models import GPSSM, LinearGaussian, SparseGP
-from gpssm.predict import IndependentSteps, MeanOnly, Pathwise
+from gpssm.predict import Channels, IndependentSteps, MeanOnly, Pathwise
 
 STEPS, SAMPLES, SPREAD = 10, 2000, 0.1
 
@@ -30,13 +30,8 @@ def drifting() -> gpssm.System:
     )
     model = GPSSM(prior, LinearGaussian.first_states(1, 1, noise=1e-6), 1)
     nothing = np.zeros(0)
-    return gpssm.System(
-        model=cast(model, np.float64),
-        scaler=gpssm.Scaler(output_mean=np.zeros(1), output_scale=np.ones(1), input_mean=nothing, input_scale=nothing),
-        recognition=None,
-        output_names=("position",),
-        input_names=(),
-    )
+    scaler = gpssm.Scaler(output_mean=np.zeros(1), output_scale=np.ones(1), input_mean=nothing, input_scale=nothing)
+    return gpssm.System(cast(model, np.float64), scaler, Channels(("position",), ()))
 
 
 def _spread(system: gpssm.System, propagation) -> np.ndarray:

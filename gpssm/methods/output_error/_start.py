@@ -61,8 +61,7 @@ def unsigned_start(scaled: Episodes, scaler: Scaler, order: int) -> Start:
                 system, states, _ = _best(_with_signs(scaled, magnitudes, signs), order)
                 signs = [x @ system.C.T + system.b for x in states]
                 misses = [
-                    np.where(e.observed, np.abs(s) - m, 0.0)
-                    for e, s, m in zip(scaled, signs, magnitudes, strict=True)
+                    np.where(e.observed, np.abs(s) - m, 0.0) for e, s, m in zip(scaled, signs, magnitudes, strict=True)
                 ]
                 found.append((float(sum((miss**2).sum() for miss in misses)), system, states))
     _, system, states = min(found, key=lambda trial: trial[0])

@@ -18,8 +18,8 @@ __all__ = [
     "AbstractTransition",
     "Conditioned",
     "IdentityMean",
-    "LinearTransition",
     "LinearMean",
+    "LinearTransition",
     "SparseGP",
     "Transitions",
 ]

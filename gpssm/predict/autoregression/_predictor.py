@@ -1,6 +1,6 @@
 """Autoregressions: a GP, or a linear map, of the last samples."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from gpssm._core._history import History
 from gpssm.data import Episode, Scaler
-from gpssm.predict._base import AbstractPredictor, Request, not_stored
+from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
 from gpssm.predict._words import noise_in_words
@@ -33,7 +33,7 @@ class Autoregression(AbstractPredictor):
     channels: Channels
     log_evidence: float
     """Of the training targets given their regressors, in standardised units (its bound, for a sparse GP)."""
-    history: History | None = not_stored()
+    history: History | None = field(default=None, metadata=NOT_STORED)
 
     @property
     def least_context(self) -> int:
