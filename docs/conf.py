@@ -5,7 +5,7 @@ import importlib.metadata
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 import jaxtyping
@@ -36,46 +36,63 @@ autodoc_preserve_defaults = True
 # Entry points are run, not imported.
 _SCRIPTS = {"demo", "cli"}
 
-
-def _public_modules() -> Iterator[ModuleType]:
-    yield gpssm
-    for info in sorted(pkgutil.iter_modules(gpssm.__path__), key=lambda info: info.name):
-        if not info.name.startswith("_") and info.name not in _SCRIPTS:
-            yield importlib.import_module(f"gpssm.{info.name}")
-
-
-def _exports(module: ModuleType) -> list[str]:
-    """Public names of a module: its `__all__`, or what it re-exports from its own private files."""
-    if "__all__" in vars(module):
-        return sorted(module.__all__)
-    return sorted(
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__)
-    )
+# The order in which a reader meets them; what is not listed follows in the order of the alphabet.
+_READING_ORDER = (
+    *("data", "readers", "methods", "fitting", "optimisers", "predict", "evaluate", "reporting", "files", "models"),
+    *("inference", "filters", "kernels", "baselines", "metrics", "plots", "pools", "systems", "control", "sklearn"),
+)
 
 
-def _public_api() -> list[dict[str, object]]:
-    """Every public class and function once, under the shortest name it can be imported by."""
-    sections, seen = [], set()
-    for module in _public_modules():
-        entries = []
-        for name in _exports(module):
-            value = getattr(module, name)
-            directive = "autoclass" if inspect.isclass(value) else "autofunction" if inspect.isroutine(value) else None
-            if directive is None or id(value) in seen:
-                continue
+def _public_modules(package: ModuleType) -> Iterator[ModuleType]:
+    """The public modules below a package, each followed by those inside it."""
+    found = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")} - _SCRIPTS
+    place = {name: i for i, name in enumerate(_READING_ORDER)} if package is gpssm else {}
+    for name in sorted(found, key=lambda name: (place.get(name, len(place)), name)):
+        module = importlib.import_module(f"{package.__name__}.{name}")
+        yield module
+        if hasattr(module, "__path__"):
+            yield from _public_modules(module)
+
+
+def _shortest(module: ModuleType, name: str) -> str:
+    """The shortest name that a public object can be imported by."""
+    at_the_top = name in gpssm._HOME and getattr(gpssm, name) is getattr(module, name)
+    return f"gpssm.{name}" if at_the_top else f"{module.__name__}.{name}"
+
+
+def _entries(module: ModuleType, names: Iterable[str], seen: set[int]) -> list[dict[str, str]]:
+    """What is documented in the section of a module: abstract classes first, because they say what is asked of all."""
+    entries = []
+    for name in sorted(names, key=lambda name: (not name.startswith("Abstract"), name.casefold())):
+        value = getattr(module, name)
+        directive = "autoclass" if inspect.isclass(value) else "autofunction" if inspect.isroutine(value) else None
+        if directive is not None and id(value) not in seen:
             seen.add(id(value))
-            entries.append({"directive": directive, "name": f"{module.__name__}.{name}"})
+            entries.append({"directive": directive, "name": _shortest(module, name)})
+    return entries
+
+
+def _public_api() -> dict[str, object]:
+    """Every public class and function once, in the section of its package, under its shortest name."""
+    sections, seen = [], set()
+    for module in _public_modules(gpssm):
+        entries = _entries(module, module.__all__, seen)
         if entries:
             summary = (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
             sections.append({"name": module.__name__, "summary": summary, "entries": entries})
-    return sections
+    # What belongs to no package.
+    rest = _entries(gpssm, gpssm._HOME, seen)
+    top = {section["name"]: _at_the_top(section["entries"]) for section in sections} | {"gpssm": _at_the_top(rest)}
+    return {"sections": sections, "rest": rest, "top": {name: names for name, names in top.items() if names}}
+
+
+def _at_the_top(entries: list[dict[str, str]]) -> list[str]:
+    return [entry["name"] for entry in entries if entry["name"].count(".") == 1]
 
 
 def _fill_api_page(app, docname: str, source: list[str]) -> None:
     if docname == "api":
-        source[0] = app.builder.templates.render_string(source[0], {"public_api": _public_api()})
+        source[0] = app.builder.templates.render_string(source[0], _public_api())
 
 
 # Aliases that would otherwise be spelt out, over several lines each.

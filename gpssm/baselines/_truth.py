@@ -57,7 +57,7 @@ class TrueSimulator(AbstractPredictor):
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         start, start_std = self._start_of(context)
         silent = isinstance(request.propagation, MeanOnly)
-        rng = np.random.default_rng(np.asarray(jr.key_data(request.key)))
+        rng = request.generator()
         states = np.stack(
             [
                 self._run(

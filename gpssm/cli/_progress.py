@@ -66,4 +66,4 @@ class Bars:
         tell(self._console, message)
 
     def _done(self, task: TaskID) -> float:
-        return next(entry.completed for entry in self._progress.tasks if entry.id == task)
+        return float(next(entry.completed for entry in self._progress.tasks if entry.id == task))

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, final
 
+import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -39,6 +40,10 @@ class Request:
     def count(self) -> int:
         """How many trajectories to run: of a deterministic one, a single copy."""
         return self.propagation.count(self.num_samples)
+
+    def generator(self) -> np.random.Generator:
+        """The key for models that run without JAX, which would compile anew for each number of samples and steps."""
+        return np.random.default_rng(np.asarray(jr.key_data(self.key)))
 
 
 class AbstractPredictor(ABC, Portable):

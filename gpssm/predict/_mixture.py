@@ -67,13 +67,14 @@ class MixturePredictor(AbstractPredictor):
         return rows
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
-        return self._together(lambda member, asked: member._free_run(context, controls, asked), request)
+        return self._together(lambda member, asked: member._free_run(context, controls, asked), len(context), request)
 
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
-        # Members that need more past begin later: the common steps are reported.
-        return self._together(lambda member, asked: member._ahead(episode, horizon, asked), request)
+        # Members that need more past begin later: the steps that all of them can predict are reported.
+        start = self.least_context - 1 + horizon
+        return self._together(lambda member, asked: member._ahead(episode, horizon, asked), start, request)
 
-    def _together(self, run: Callable[[AbstractPredictor, Request], Rollout], request: Request) -> Rollout:
+    def _together(self, run: Callable[[AbstractPredictor, Request], Rollout], start: int, request: Request) -> Rollout:
         counts = self._counts(request.num_samples)
         keys = jr.split(request.key, len(self.members))
         runs = [
@@ -82,7 +83,6 @@ class MixturePredictor(AbstractPredictor):
             if count
         ]
         shares = np.asarray([count for count in counts if count]) / sum(counts)
-        start = max(one.start for one in runs)
         signals = np.concatenate([one.signals[:, start - one.start :] for one in runs])
         return Rollout(
             start=start,

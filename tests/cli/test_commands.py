@@ -12,16 +12,18 @@ from rich.console import Console
 
 import gpssm
 from gpssm.cli import main
+from gpssm.cli._app import COMMANDS
 from gpssm.cli._catalogue import CATALOGUE
-from gpssm.cli._config import COMMANDS
-from gpssm.cli._holdout import split
+from gpssm.cli._fit import _split as split
+from gpssm.cli._methods import METHODS
 from gpssm.cli._progress import Bars
-from gpssm.fitting._progress import Status
+from gpssm.fitting import Status
 from tests.cli.malformed import record
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.system
 def test_help_lists_every_command_without_importing_jax():
     code = (
         "import sys; from gpssm.cli import main; code = main(['--help']); "
@@ -41,6 +43,13 @@ def test_help_of_every_command_has_an_example(command: str, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert f"gpssm {command}" in said.partition("For example")[2]
     assert "--json" in said
+
+
+def test_help_of_fit_says_what_each_method_is(capsys: pytest.CaptureFixture[str]):
+    assert main(["fit", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for name, entry in METHODS.items():
+        assert f"{name}: {entry.about}" in said
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):
@@ -97,11 +106,22 @@ def test_bars_show_bound_score_and_time_left():
     page = io.StringIO()
     screen = Console(file=page, force_terminal=True, width=160, highlight=False)
     with Bars(screen) as bars:
-        bars.update(Status("Adam", 50, 200, 1.25, np.ones(1), np.ones(1), 10.0, held_out=-0.5))
+        bars.update(Status("Adam", 50, 200, 1.25, 10.0, np.ones(1), np.ones(1), held_out=-0.5))
+        bars.update(Status("output error", 2, 6, 0.3, 1.0, label="free-run error (scaled)"))
         bars.say("a remark [with brackets]")
     said = page.getvalue()
-    for word in ("Adam", "+1.2500", "held out -0.5000", "15 s left", "50/200", "a remark [with brackets]"):
+    for word in ("Adam", "ELBO/step +1.2500", "held out -0.5000", "15 s left", "50/200", "a remark [with brackets]"):
         assert word in said
+    for word in ("output error", "free-run error (scaled) +0.3000", "2/6"):
+        assert word in said
+
+
+def test_a_stage_that_begins_anew_has_a_bar_of_its_own():
+    screen = Console(file=io.StringIO(), force_terminal=True, width=160, highlight=False)
+    with Bars(screen) as bars:
+        for step in (1, 5, 1, 5):
+            bars.update(Status("L-BFGS", step, 5, 0.0, 1.0))
+        assert [task.completed for task in bars._progress.tasks] == [5, 5]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """From two CSV files to a model and a forecast with bands, by the command line alone."""
 
 import csv
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import gpssm.cli._run_fit
-from gpssm.cli import main
+import gpssm
+from gpssm.cli import _run_fit, main
+from tests.cli.records import run, write_record
 
 pytestmark = pytest.mark.slow
 
@@ -31,23 +31,6 @@ TINY = (
     "--network",
     "0",
 )
-
-
-def write_record(path: Path, steps: int, seed: int, gaps: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(seed)
-    state, lines = 0.0, ["u,y"]
-    for t in range(steps):
-        u = rng.uniform(-1.0, 1.0)
-        y = "" if t in gaps else f"{state + 0.05 * rng.standard_normal():.5f}"
-        lines.append(f"{u:.5f},{y}")
-        state = 0.7 * state + u
-    path.write_text("\n".join(lines) + "\n")
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict:
-    """Run a command for machines and return what it said."""
-    assert main([*words, "--json"]) == code, capsys.readouterr()
-    return json.loads(capsys.readouterr().out)
 
 
 def table(path: Path) -> dict[str, np.ndarray]:
@@ -76,7 +59,7 @@ def model(folder: Path) -> Path:
 
 def test_a_model_is_saved_and_its_checkpoints_are_gone(folder: Path, model: Path, capsys):
     told = run(capsys, "info", str(model))
-    assert (told["output_names"], told["input_names"], told["dt"], told["states"]) == (["y"], ["u"], 0.1, 1)
+    assert (told["output_names"], told["input_names"], told["dt"], told["states"]) == (["y"], ["u"], 0.1, "1")
     assert told["settings"]["held_out"]["rmse"] > 0.0
     assert not Path(f"{model}.checkpoints").exists()
 
@@ -117,7 +100,7 @@ def test_prediction_smoothing_and_comparison(folder: Path, model: Path, capsys):
     told = run(capsys, "compare", str(model), "--data", test, "--horizons", "1,5")
     scores = told["scores"][0]
     assert set(scores["horizons"]) == {"1", "5"}
-    assert set(scores["free_run"]) == {"rmse", "fit_percent", "log_density", "coverage95"}
+    assert set(scores["free_run"]) == {"rmse", "fit_percent", "log_density", "coverage95", "crps"}
 
 
 def test_a_fit_and_a_command_write_reports(folder: Path, model: Path, capsys):
@@ -159,11 +142,11 @@ def test_interrupted_saved_and_resumed_to_the_same_model(folder: Path, model: Pa
     words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY, "-o", str(path))
 
     @contextmanager
-    def shown(screen: object, *, title: str = "") -> Iterator[_Impatient]:
+    def shown(screen: object) -> Iterator[_Impatient]:
         yield _Impatient()
 
     with monkeypatch.context() as patch:
-        patch.setattr(gpssm.cli._run_fit, "shown", shown)
+        patch.setattr(_run_fit, "shown", shown)
         told = run(capsys, *words, code=6)
     assert told["go_on"].endswith("--resume")
     assert path.exists()
@@ -176,13 +159,3 @@ def test_interrupted_saved_and_resumed_to_the_same_model(folder: Path, model: Pa
     assert whole.history is not None
     assert resumed.history is not None
     np.testing.assert_array_equal(whole.history.bound, resumed.history.bound)
-
-
-def test_number_of_states_is_chosen(folder: Path, capsys):
-    path = folder / "chosen.gpssm"
-    words = ("fit", str(folder / "a.csv"), str(folder / "b.csv"), *COLUMNS, *TINY[4:], "-o", str(path))
-    told = run(capsys, *words, "--states", "1:2", "--kernel", "rbf+matern12")
-    scores = {entry["states"]: entry["log_density"] for entry in told["candidates"]}
-    assert set(scores) == {1, 2}
-    assert told["states"] == max(scores, key=lambda states: scores[states])
-    assert (folder / "chosen-states.png").read_bytes().startswith(b"\x89PNG")

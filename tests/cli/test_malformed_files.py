@@ -15,9 +15,13 @@ from tests.cli.malformed_text import NUMBERS, STRUCTURE
 
 CASES = [*STRUCTURE, *NUMBERS, *COLUMNS, *TIME, *EPISODES, *PATHS, *ARRAYS]
 TEXT_OPTIONS = ("delimiter", "decimal")
+SAMPLE = 20
+"""Every so manieth case is tried each time, all of them by `make test-system`."""
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(
+    params=[pytest.param(c, id=c.name, marks=pytest.mark.system if i % SAMPLE else ()) for i, c in enumerate(CASES)]
+)
 def case(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BadFiles:
     """The case, with its files in the present folder."""
     for name, content in request.param.files.items():

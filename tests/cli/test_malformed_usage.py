@@ -76,7 +76,21 @@ CASES = [
     flag("--holdout", "half", mentions=("half",)),
     flag("--holdout", "0.01", mentions=("long enough",)),
     flag("--resume", mentions=("no checkpoints",)),
-    BadUsage("a choice without held-out data", (*FIT, "--states", "1:3", "--holdout", "0"), ("--holdout",)),
+    BadUsage("no such method", (*FIT, "--method", "liner"), ("--method", "did you mean linear", "gp-narx")),
+    BadUsage(
+        "a flag for another method", (*FIT, "--method", "linear", "--hidden", "4"), ("--hidden", "linear", "auto")
+    ),
+    BadUsage(
+        "a setting for another method",
+        (*FIT, "--method", "arx"),
+        ("--steps", "arx"),
+        environment={"GPSSM_FIT_STEPS": "5"},
+    ),
+    BadUsage(
+        "processes that share nothing",
+        (*FIT, "--method", "linear", "--distributed", "--coordinator", "h:1", "--processes", "2", "--process", "0"),
+        ("--distributed", "linear", "auto"),
+    ),
     BadUsage("target is a folder", ("fit", *DATA, "-o", "."), ("folder", "-o")),
     BadUsage("folder of the target is missing", ("fit", *DATA, "-o", "there/m.gpssm"), ("there", "does not exist")),
     BadUsage("target is the record", ("fit", *DATA, "-o", "a.csv"), ("a.csv", "read from")),
@@ -101,6 +115,7 @@ CASES = [
     BadUsage("smooth with a record", ("smooth", "a.csv", *PREDICT), ("a.csv",), code=5),
     BadUsage("predict without model file", ("predict", "no.gpssm", *PREDICT), ("no.gpssm",)),
     BadUsage("horizon 0", ("predict", "m.gpssm", *PREDICT, "--horizon", "0"), ("--horizon", "positive")),
+    BadUsage("seed negative", ("predict", "m.gpssm", *PREDICT, "--seed", "-1"), ("--seed", "negative")),
     BadUsage("samples negative", ("predict", "m.gpssm", *PREDICT, "--samples", "-1"), ("--samples",)),
     BadUsage("quantile is text", ("predict", "m.gpssm", *PREDICT, "--quantiles", "low"), ("--quantiles", "low")),
     BadUsage("quantile beyond one", ("predict", "m.gpssm", *PREDICT, "--quantiles", "0.5,95"), ("--quantiles", "95")),

@@ -145,8 +145,3 @@ def test_online_filter_refuses_bad_samples_and_keeps_its_state(linear, y, u, nam
     fresh = linear.system.online(reader=EKF())
     assert np.array_equal(fresh.update([100.0, -3.0], [2.0])[0], before)
     assert np.array_equal(fresh.update([100.0, -3.0], [2.0])[0], after)
-
-
-def test_a_network_may_not_read_what_it_is_to_predict(small, unseen):
-    with pytest.raises(gpssm.DataError, match="would see what is to be predicted: use a filter"):
-        small.predict(unseen, horizon=2, reader=small.recognition, key=KEY)

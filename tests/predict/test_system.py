@@ -1,7 +1,6 @@
 """Predictions of a system that was learnt from data."""
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from numpy.testing import assert_allclose
 import gpssm
 from gpssm.filters import EKF
 from gpssm.models import Batch
+from tests.reference.compiling import jit
 from tests.reference.small_system import records, train
 
 N_INIT = 5
@@ -87,9 +87,8 @@ def test_one_step_prediction_agrees_with_the_filter(small, unseen):
     """The mean one step ahead is the transition at the filtered state, up to its curvature and sampling error."""
     filtered = small.filter(unseen)
     predicted = small.predict(unseen, horizon=1, num_samples=SAMPLES, key=jr.key(1))
-    dynamics = small.model.transition.condition()
-    states, inputs = jnp.asarray(filtered.means), jnp.asarray(small.scaler.apply_inputs(unseen.u))
-    means, _ = dynamics.function_moments(states[:-1], inputs[:-1])
+    moments = jit(lambda transition, x, u: transition.condition().function_moments(x, u))
+    means, _ = moments(small.model.transition, filtered.means[:-1], small.scaler.apply_inputs(unseen.u)[:-1])
     expected = small.scaler.undo_mean(np.asarray(means))
     error = predicted.signals.std(axis=0) / SAMPLES**0.5
     assert predicted.start == 1
@@ -97,10 +96,15 @@ def test_one_step_prediction_agrees_with_the_filter(small, unseen):
     assert np.mean((predicted.mean - unseen.y[1:]) ** 2) < 0.2 * np.var(unseen.y)
 
 
+def test_a_network_may_not_read_what_it_is_to_predict(small, unseen):
+    with pytest.raises(gpssm.DataError, match="would see what is to be predicted: use a filter"):
+        small.predict(unseen, horizon=2, reader=small.recognition, key=jr.key(0))
+
+
 def test_smoothing_does_not_depend_on_padding_or_company(small):
     episodes = records()
     padded = Batch.of(small.scaler.apply(episodes), length=37)
-    batch = jax.jit(lambda data: jax.vmap(lambda e: small.recognition.posterior(e).marginals())(data))(padded)
+    batch = jit(lambda data: jax.vmap(lambda e: small.recognition.posterior(e).marginals())(data))(padded)
     for i, episode in enumerate(episodes):
         states = small.smooth(episode, reader=small.recognition)
         assert_allclose(states.means, batch[0][i, : len(episode)], atol=1e-10)
@@ -114,7 +118,7 @@ def test_a_record_without_any_output_can_be_smoothed_and_filtered(small, unseen)
     states = small.filter(blind)
     assert np.isfinite(states.means).all()
     assert states.log_evidence == pytest.approx(0.0, abs=1e-12), "no output, no evidence"
-    assert states.std[-1, 0] > 2.0 * small.filter(unseen).std[-1, 0]
+    assert states.std[-1, 0] > 1.5 * small.filter(unseen).std[-1, 0]
 
 
 def test_predictions_follow_the_units_of_the_data(small, unseen, rollout):

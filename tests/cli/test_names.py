@@ -1,0 +1,72 @@
+"""Names come from users: brackets are units, and control characters must not reach the terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from gpssm.cli import main
+from tests.cli.records import run, write_record
+
+UNITS = ("u [m/s]", "rate [/s]")
+COLUMNS = ("--inputs", UNITS[0], "--outputs", UNITS[1], "--dt", "1")
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Short names are not broken over two lines of a table.
+    monkeypatch.chdir(tmp_path)
+    return write_record(Path("a [bold].csv"), 60, 0, header=",".join(UNITS))
+
+
+def test_units_in_brackets_survive_every_command(record: Path, capsys):
+    assert main(["check", str(record), *COLUMNS]) == 0
+    said = capsys.readouterr().out
+    for name in (*UNITS, "a [bold].csv"):
+        assert name in said
+    model, out = Path("m [red].gpssm"), Path("out [i].csv")
+    words = ["fit", str(record), *COLUMNS, "--method", "arx", "--states", "1:2", "--no-report", "-o", str(model)]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert f"Saved {model}" in said.out
+    assert "a [bold].csv" in said.err, "the record names the folds"
+    assert main(["info", str(model)]) == 0
+    said = capsys.readouterr().out
+    assert "rate [/s]" in said
+    assert "m [red].gpssm" in said
+    assert main(["predict", str(model), "--data", str(record), "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert f"Wrote {out}" in said
+    assert "rate [/s]_mean" in said
+    assert main(["compare", str(model), "--data", str(record), "--horizons", "1"]) == 0
+    assert "m [red].gpssm" in capsys.readouterr().out
+
+
+def test_complaints_show_names_as_they_are(record: Path, capsys):
+    assert main(["check", str(record), "--outputs", "flow [/min]"]) == 3
+    said = capsys.readouterr().err
+    assert "flow [/min]" in said
+    assert "rate [/s]" in said
+    assert "gpssm: " in said
+
+
+def test_control_characters_are_not_obeyed(tmp_path: Path, capsys):
+    path = write_record(tmp_path / "a.csv", 30, 0, header="u,\x1b[31mred")
+    assert main(["check", str(path), "--outputs", "\x1b[31mred", "--inputs", "u"]) == 0
+    assert main(["check", str(path), "--outputs", "\x1b[32mgreen", "--inputs", "u"]) == 3
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert "[31mred" in said.out
+    # Machines get what was written.
+    assert run(capsys, "check", path, "--outputs", "\x1b[31mred")["channels"][0]["name"] == "\x1b[31mred"
+
+
+def test_an_output_called_like_a_state_does_not_hide_it():
+    import numpy as np
+
+    from gpssm.cli._predictions import state_columns
+    from gpssm.predict import States
+
+    states = States(np.ones((2, 1)), np.ones((2, 1, 1)), np.full((2, 1), 5.0), np.ones((2, 1)), None)
+    columns = state_columns(states, ["state0"], None)
+    assert columns["state0_mean"][0] == 5.0
+    assert columns["hidden_state0_mean"][0] == 1.0
