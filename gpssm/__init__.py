@@ -29,6 +29,7 @@ _MODULES = (
     "baselines",
     "control",
     "evaluate",
+    "files",
     "filters",
     "inference",
     "kernels",

@@ -1,3 +1,4 @@
+from gpssm import files as files
 from gpssm import baselines as baselines
 from gpssm import control as control
 from gpssm import evaluate as evaluate

@@ -205,7 +205,7 @@ def _crps(rollouts: Sequence[Rollout], episodes: Iterable[Episode], spread: np.n
 
 def _finite(rollout: Rollout) -> Bool[np.ndarray, "T O"]:
     """Where all trajectories are."""
-    return np.isfinite(rollout.samples).all(axis=0) & np.isfinite(rollout.signals).all(axis=0)
+    return np.all(np.isfinite(rollout.samples) & np.isfinite(rollout.signals), axis=0)
 
 
 def coverage_of(pits: Float[np.ndarray, " N"], num_effective: float) -> Coverage:

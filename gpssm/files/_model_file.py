@@ -83,9 +83,9 @@ def load(path: str | os.PathLike[str]) -> AbstractPredictor:
         system = decode(content["system"], tensors) if "system" in content else _first_version(content, tensors)
         if not isinstance(system, AbstractPredictor):
             raise FileError("the file does not hold a model that predicts")
+        check_model(system)
         history = None if content["history"] is None else history_from(content["history"], tensors)
         system = replace(system, history=history)  # pyright: ignore[reportArgumentType]
-        check_model(system)
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
     except _MISFITS as error:

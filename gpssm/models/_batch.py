@@ -5,7 +5,6 @@ from typing import final
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32
 from numpy.typing import DTypeLike
@@ -68,12 +67,13 @@ def _pad(episodes: Sequence[Episode], *, length: int | None, dtype: DTypeLike) -
         observed[i, : len(episode)] = episode.observed
         valid[i, : len(episode)] = True
     return Batch(
-        y=jnp.asarray(y),
-        u=jnp.asarray(u),
-        observed=jnp.asarray(observed),
-        valid=jnp.asarray(valid),
-        index=jnp.asarray(np.arange(size, dtype=np.int32)),
-        weight=jnp.asarray(np.ones(size, dtype=dtype)),
+        # `jnp.asarray` would compile a program for each shape.
+        y=jax.device_put(y),
+        u=jax.device_put(u),
+        observed=jax.device_put(observed),
+        valid=jax.device_put(valid),
+        index=jax.device_put(np.arange(size, dtype=np.int32)),
+        weight=jax.device_put(np.ones(size, dtype=dtype)),
     )
 
 

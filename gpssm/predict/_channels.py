@@ -74,7 +74,7 @@ class Channels:
             if steps < 1:
                 raise DataError(f"steps={steps}: need at least one step to predict")
             return np.zeros((steps, 0))
-        future = np.asarray(self._by_name(inputs), dtype=float)
+        future = _numbers(self._by_name(inputs), "the future inputs")
         future = future[:, None] if future.ndim == 1 else future
         if future.ndim != 2 or future.shape[1] != count:
             raise DataError(f"future inputs have shape {future.shape}; expected (steps, {count})")
@@ -91,14 +91,23 @@ class Channels:
         columns = getattr(inputs, "columns", None)
         if columns is None:
             return inputs
-        names = [str(name) for name in columns]
+        names = {str(name): name for name in columns}
         missing = [name for name in self.input_names if name not in names]
         if missing:
             raise DataError(
                 f"the frame of future inputs has no column '{missing[0]}': the model was fitted to "
-                f"{_listed(self.input_names)}, and the columns are {_listed(names)}"
+                f"{_listed(self.input_names)}, and the columns are {_listed(list(names))}"
             )
-        return np.stack([np.asarray(inputs[name], dtype=float) for name in self.input_names], axis=1)
+        return np.stack(
+            [_numbers(inputs[names[name]], f"the future input '{name}'") for name in self.input_names], axis=1
+        )
+
+
+def _numbers(values: Any, what: str) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} cannot be read as numbers ({error})") from error
 
 
 def _unnamed(names: Sequence[str], prefix: str) -> bool:

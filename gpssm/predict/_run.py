@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
@@ -24,16 +25,17 @@ def trajectories(
     controls: Float[Array, "S P"],
     propagation: AbstractPropagation,
     num_samples: int,
+    with_start: bool,
     key: PRNGKeyArray,
-) -> tuple[Float[Array, "K S+1 D"], Float[Array, "K S+1 O"]]:
-    """Sampled states from N(mean, chol chol') on, the first one included, and their noise-free outputs."""
+) -> tuple[Float[Array, "K _ D"], Float[Array, "K _ O"]]:
+    """Sampled states from N(mean, chol chol') on, the first one included if asked for, and their noise-free outputs."""
     dynamics = model.transition.condition()
 
     def one(sample_key: PRNGKeyArray) -> Array:
         start_key, function_key, run_key = jr.split(sample_key, 3)
         start = mean + chol @ jr.normal(start_key, mean.shape, mean.dtype)
         states = propagation.run(dynamics, start, controls, function_key=function_key, key=run_key)
-        return jnp.concatenate([start[None], states])
+        return jnp.concatenate([start[None], states]) if with_start else states
 
     states = lax.map(one, jr.split(key, num_samples), batch_size=min(BATCH, num_samples))
     return states, model.emission.mean(states)
@@ -44,14 +46,18 @@ def ahead(
     model: GPSSM,
     means: Float[Array, "T D"],
     chols: Float[Array, "T D D"],
-    controls: Float[Array, "T H P"],
+    u: Float[Array, "T P"],
+    horizon: int,
     propagation: AbstractPropagation,
     num_samples: int,
     key: PRNGKeyArray,
-) -> tuple[Float[Array, "K T D"], Float[Array, "K T O"]]:
-    """The state at the end of each row of controls, started from each row's own state; one function draw serves all
-    rows."""
+) -> tuple[Float[Array, "K S D"], Float[Array, "K S O"]]:
+    """The state `horizon` steps after each of the states of a record that has as many steps left; one function draw
+    serves all of them."""
     dynamics = model.transition.condition()
+    count = len(u) - horizon
+    means, chols = means[:count], chols[:count]
+    controls = u[np.arange(count)[:, None] + np.arange(horizon)[None, :]]
 
     def one(sample_key: PRNGKeyArray) -> Array:
         start_key, function_key, run_key = jr.split(sample_key, 3)
@@ -114,6 +120,8 @@ def output_moments(
 
 
 @eqx.filter_jit
-def measured(emission: AbstractEmission, signals: Float[Array, "K S O"], key: PRNGKeyArray) -> Float[Array, "K S O"]:
-    """What sensors would show."""
-    return emission.sample(signals, key=key)
+def measured(
+    emission: AbstractEmission, signals: Float[Array, "K S O"], key: PRNGKeyArray
+) -> tuple[Float[Array, "K S O"], Float[Array, " O"]]:
+    """What sensors would show, and the standard deviation of their noise."""
+    return emission.sample(signals, key=key), jnp.sqrt(emission.noise_variance())

@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._precision import double_precision
@@ -101,14 +100,14 @@ class System(AbstractPredictor):
             raise DataError(f"chol has shape {factor.shape}; for {size} states it must be {(size, size)}")
         if not (np.isfinite(mean).all() and np.isfinite(factor).all()):
             raise DataError("the state to start from, and its chol, must be finite numbers")
-        start = jnp.asarray(mean, self._dtype), jnp.asarray(factor, self._dtype)
+        start = self._on_device(mean), self._on_device(factor)
         request = self._request(num_samples, propagation, None, key, seed)
-        return self._rollout(start, self._controls(future[:-1]), 0, False, request, request.key)
+        return self._rollout(start, future[:-1], 0, request, request.key, with_start=True)
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         start_key, run_key = jr.split(request.key)
         state = self._start(context, request.reader or UKF(), start_key)
-        return self._rollout(state, self._controls(controls), len(context), True, request, run_key)
+        return self._rollout(state, controls, len(context), request, run_key)
 
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
         if isinstance(request.reader, AbstractRecognition):
@@ -117,40 +116,36 @@ class System(AbstractPredictor):
         y, u, observed = self._arrays(episode)
         means, chols, _ = _run.filtered(request.reader or UKF(), self.model, y, u, observed, filter_key)
         chols = request.propagation.start_spread(chols)
-        count = len(episode) - horizon
-        rows = np.arange(count)[:, None] + np.arange(horizon)[None, :]
-        drawn = _run.ahead(
-            self.model, means[:count], chols[:count], u[rows], request.propagation, request.count, run_key
-        )
+        drawn = _run.ahead(self.model, means, chols, u, horizon, request.propagation, request.count, run_key)
         return self._in_user_units(*drawn, horizon, noise_key)
 
     def _rollout(
         self,
         start: Start,
-        controls: Float[Array, "S P"],
+        controls: Float[np.ndarray, "S P"],
         first: int,
-        drop_start: bool,
         request: Request,
         key: PRNGKeyArray,
+        *,
+        with_start: bool = False,
     ) -> Rollout:
         mean, chol = start
         chol = request.propagation.start_spread(chol)
         run_key, noise_key = jr.split(key)
-        states, outputs = _run.trajectories(
-            self.model, mean, chol, controls, request.propagation, request.count, run_key
+        scaled = self._on_device(self.scaler.apply_inputs(controls))
+        drawn = _run.trajectories(
+            self.model, mean, chol, scaled, request.propagation, request.count, with_start, run_key
         )
-        cut = 1 if drop_start else 0
-        return self._in_user_units(states[:, cut:], outputs[:, cut:], first, noise_key)
+        return self._in_user_units(*drawn, first, noise_key)
 
     def _in_user_units(self, states: Array, outputs: Array, first: int, key: PRNGKeyArray) -> Rollout:
-        noise = np.sqrt(np.asarray(self.model.emission.noise_variance()))
-        measured = _run.measured(self.model.emission, outputs, key)
+        measured, noise = _run.measured(self.model.emission, outputs, key)
         return Rollout(
             start=first,
             signals=self.scaler.undo_samples(np.asarray(outputs)),
             samples=self.scaler.undo_samples(np.asarray(measured)),
             states=np.asarray(states),
-            noise_std=self.scaler.undo_std(noise),
+            noise_std=self.scaler.undo_std(np.asarray(noise)),
             output_names=self.output_names,
             dt=self.dt,
         )
@@ -160,7 +155,7 @@ class System(AbstractPredictor):
             means, chols = self._recognised(reader, context)
         else:
             means, chols, _ = _run.filtered(reader, self.model, *self._arrays(context), key)
-        return means[-1], chols[-1]
+        return self._on_device(means, -1), self._on_device(chols, -1)
 
     def _states(self, means: Array, chols: Array, evidence: float | None) -> States:
         outputs, spread = _run.output_moments(self.model, means, chols)
@@ -176,16 +171,18 @@ class System(AbstractPredictor):
         self, network: AbstractRecognition, episode: Episode
     ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
         batch = Batch.of([self.scaler.apply(episode)], dtype=self._dtype)
-        one = jax.tree.map(lambda leaf: leaf[0], batch)
+        one = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[0]), batch)
         return _run.marginals(_run.recognise(network, one))
 
     @property
     def _dtype(self) -> np.dtype:
-        return self.model.emission.noise_variance().dtype
+        return np.dtype(jax.eval_shape(self.model.emission.noise_variance).dtype)
 
     def _arrays(self, episode: Episode) -> tuple[Array, Array, Array]:
         scaled = self.scaler.apply(episode)
-        return jnp.asarray(scaled.y, self._dtype), jnp.asarray(scaled.u, self._dtype), jnp.asarray(scaled.observed)
+        return self._on_device(scaled.y), self._on_device(scaled.u), jax.device_put(scaled.observed)
 
-    def _controls(self, inputs: np.ndarray) -> Float[Array, "S P"]:
-        return jnp.asarray(self.scaler.apply_inputs(inputs), self._dtype)
+    def _on_device(self, values: ArrayLike, *at: int) -> Array:
+        """Numbers, or those at an index, in the precision of the model. `jnp.asarray` and an index of an array would
+        compile a program for each shape."""
+        return jax.device_put(np.asarray(values)[at].astype(self._dtype))

@@ -59,7 +59,7 @@ def add_prediction(
     figure: go.Figure, rollout: Rollout, episode: Episode, output: int, *, row: int, legend: bool
 ) -> None:
     """Band, mean and measurements of one output."""
-    low, high = rollout.interval(0.95)
+    low, high = _interval(rollout)
     thin = every(len(rollout))
     time, seen = _time(episode), episode.observed[:, output]
     figure.add_trace(
@@ -82,7 +82,7 @@ def add_prediction(
 
 def _add_error(figure: go.Figure, rollout: Rollout, episode: Episode, output: int, *, row: int, legend: bool) -> None:
     """Measurement minus mean, with the band that it should keep to."""
-    low, high = (side[:, output] - rollout.mean[:, output] for side in rollout.interval(0.95))
+    low, high = (side[:, output] - rollout.mean[:, output] for side in _interval(rollout))
     steps, thin = slice(rollout.start, rollout.start + len(rollout)), every(len(rollout))
     error = np.where(episode.observed[steps, output], episode.y[steps, output] - rollout.mean[:, output], np.nan)
     figure.add_trace(band(rollout.time, low, high, name="95 % band", legend=False, step=thin), row=row, col=1)
@@ -102,6 +102,11 @@ def _limits(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[float
     below, above = max(float(low.min()), bottom - room), min(float(high.max()), top + room)
     margin = 0.05 * room
     return [min(below, bottom) - margin, max(above, top) + margin]
+
+
+def _interval(rollout: Rollout) -> tuple[np.ndarray, np.ndarray]:
+    with np.errstate(all="ignore"):  # what is not finite is not drawn
+        return rollout.interval(0.95)
 
 
 def _time(episode: Episode) -> np.ndarray:

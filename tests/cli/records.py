@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from gpssm.cli import main
+from gpssm.cli._methods import METHODS
 
+SMALL = {"kernel": "matern32", "inducing": 6, "hidden": 2, "steps": 10, "polish": 3, "network": 4, "tries": 1}
+"""Small numbers for the flags of methods."""
 RUNS, ROWS = 5, 24
 """Of five records the last is kept aside by default, and the others are four folds of equal shape, compiled once."""
 
@@ -16,6 +19,11 @@ def run(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> di
     """Run a command for machines and return what it said."""
     assert main([*map(str, words), "--json"]) == code, capsys.readouterr()
     return json.loads(capsys.readouterr().out)
+
+
+def small(method: str) -> list[str]:
+    """The flags that a method uses, with small numbers."""
+    return [word for name in METHODS[method].uses for word in (f"--{name}", str(SMALL[name]))]
 
 
 def rows(steps: int, seed: int, gaps: tuple[int, ...] = ()) -> list[str]:

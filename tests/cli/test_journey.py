@@ -46,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_record(place / "a.csv", 60, 0, gaps=(5, 6, 30))
     write_record(place / "b.csv", 45, 1, gaps=(12,))
     write_record(place / "test.csv", 40, 2, gaps=())
+    write_record(place / "other.csv", 40, 3, gaps=(7,))
     (place / "future.csv").write_text("u\n" + "0.5\n" * 15)
     return place
 
@@ -81,8 +82,8 @@ def test_forecast_has_bands_and_counts_on(folder: Path, model: Path, capsys):
 
 def test_simulation_predicts_and_starts_with_or_without_outputs(folder: Path, model: Path, capsys):
     out = folder / "simulated.csv"
-    run(capsys, "simulate", str(model), "--inputs", str(folder / "test.csv"), "--init", "5", "-o", str(out))
-    truth = np.genfromtxt(folder / "test.csv", delimiter=",", names=True)["y"][5:]
+    run(capsys, "simulate", str(model), "--inputs", str(folder / "test.csv"), "--init", "8", "-o", str(out))
+    truth = np.genfromtxt(folder / "test.csv", delimiter=",", names=True)["y"][8:]
     error = np.sqrt(np.mean((table(out)["y_mean"] - truth) ** 2))
     assert error < 0.6 * truth.std()
     told = run(capsys, "simulate", str(model), "--inputs", str(folder / "future.csv"), "-o", str(out))
@@ -94,8 +95,8 @@ def test_prediction_smoothing_and_comparison(folder: Path, model: Path, capsys):
     out, test = folder / "out.csv", str(folder / "test.csv")
     run(capsys, "predict", str(model), "--data", test, "--horizon", "3", "-o", str(out))
     np.testing.assert_array_equal(table(out)["step"], np.arange(3, 40))
-    told = run(capsys, "smooth", str(model), "--data", test, "--data", str(folder / "a.csv"), "-o", str(out))
-    assert told["rows"] == 100
+    told = run(capsys, "smooth", str(model), "--data", test, "--data", str(folder / "other.csv"), "-o", str(out))
+    assert told["rows"] == 80
     assert "state0_sd" in told["columns"]
     told = run(capsys, "compare", str(model), "--data", test, "--horizons", "1,5")
     scores = told["scores"][0]
@@ -113,9 +114,9 @@ def test_a_fit_and_a_command_write_reports(folder: Path, model: Path, capsys):
 
 
 def test_records_that_do_not_fit_the_model(folder: Path, model: Path, capsys):
-    (folder / "other.csv").write_text("v,y\n1,2\n2,3\n3,4\n")
+    (folder / "without.csv").write_text("v,y\n1,2\n2,3\n3,4\n")
     out = folder / "never.csv"
-    told = run(capsys, "predict", str(model), "--data", str(folder / "other.csv"), "-o", str(out), code=3)
+    told = run(capsys, "predict", str(model), "--data", str(folder / "without.csv"), "-o", str(out), code=3)
     assert "'u'" in told["error"]
     (folder / "slow.csv").write_text("t,u,y\n0,1,2\n1,2,3\n2,2,4\n")
     words = ("predict", str(model), "--data", str(folder / "slow.csv"), "--time", "t", "-o", str(out))

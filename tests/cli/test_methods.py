@@ -1,27 +1,18 @@
-"""`--method`: one table from names to methods, and every method goes all the way from records to a comparison."""
+"""`--method`: one table from names to methods, and which flags go with which."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import gpssm
+from gpssm.cli import main
 from gpssm.cli._methods import METHODS, Flags, find_method
 from gpssm.cli._outcome import UsageError
 from gpssm.methods import GPNARX
 from gpssm.optimisers import Adam
-from tests.cli.records import ROWS, run, write_record, write_runs
+from tests.cli.records import SMALL, write_runs
 
 COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
-SMALL = {"kernel": "matern32", "inducing": 6, "hidden": 2, "steps": 10, "polish": 3, "network": 4, "tries": 1}
-STATES = {"auto", "variational", "output-error", "linear"}
-"""Methods whose models have hidden states."""
-QUICK = {"arx"}
-
-
-def small(method: str) -> list[str]:
-    """The flags that a method uses, with small numbers."""
-    return [word for name in METHODS[method].uses for word in (f"--{name}", str(SMALL[name]))]
 
 
 @pytest.mark.parametrize(
@@ -86,93 +77,13 @@ def test_a_flag_that_would_do_nothing_is_refused(name: str, flag: str):
     assert "auto" in str(caught.value), "a method that uses it is named"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("methods")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in METHODS])
-def test_every_method_is_fitted_saved_used_reported_and_compared(name: str, folder: Path, capsys):
-    files, held_out = write_runs(folder)
-    model, out = folder / f"{name}.gpssm", folder / f"{name}.csv"
-    told = run(capsys, "fit", *files, *COLUMNS, "--method", name, *small(name), "--seed", "3", "-o", model)
-    assert (told["method"], told["states"], told["seed"]) == (name, 2, 3)
-    page = (folder / f"{name}-report.html").read_text(encoding="utf-8")
-    numbers = told["held_out"]
-
-    # The same numbers on the console, on the page, by a report of the file and by a comparison.
-    assert f"{numbers['rmse']:.4g}" in page
-    assert f"{numbers['fit_percent']:.1f} %" in page
-    assert told["verdict"] in page
-    reported = run(capsys, "report", model, "--data", held_out, "--seed", "3", "-o", folder / "again.html")
-    assert reported["free_run"] == numbers
-    compared = run(capsys, "compare", model, "--data", held_out, "--seed", "3")
-    assert compared["scores"][0]["free_run"] == numbers
-    assert set(compared["scores"][0]["horizons"]) == {"1", "5"}, "20 steps do not fit into the record"
-
-    assert run(capsys, "info", model)["settings"]["held_out"] == numbers
-    assert run(capsys, "predict", model, "--data", held_out, "--horizon", "2", "-o", out)["rows"] > 0
-    future = write_record(folder / "future.csv", 6, 9)
-    assert run(capsys, "forecast", model, "--data", held_out, "--inputs", future, "-o", out)["rows"] == 6
-    simulated = run(capsys, "simulate", model, "--inputs", held_out, "-o", out)
-    assert simulated["rows"] == ROWS - 4, "a fifth of the record is read"
-    code = 0 if name in STATES else 2
-    smoothed = run(capsys, "smooth", model, "--data", held_out, "-o", out, code=code)
-    (folder / "inputs.csv").write_text("u\n" + "0.5\n" * 4)
-    typical = run(capsys, "simulate", model, "--inputs", folder / "inputs.csv", "-o", out, code=code)
-    if code:
-        assert "no hidden states" in smoothed["error"]
-        assert "--method auto" in smoothed["error"]
-        assert "columns y" in typical["error"]
-    else:
-        assert "typical" in typical["note"]
-
-
-@pytest.mark.parametrize("name", ["arx", pytest.param("linear", marks=pytest.mark.slow)])
-def test_the_number_of_states_is_chosen_on_folds_of_the_training_data(name: str, folder: Path, capsys):
-    files, _ = write_runs(folder)
-    model = folder / "chosen.gpssm"
-    words = ("fit", *files, *COLUMNS, "--method", name, "--states", "1:3", "--holdout", "0", "-o", model)
-    told = run(capsys, *words)
-    values = {entry["states"]: entry["value"] for entry in told["candidates"]}
-    assert set(values) == {1, 2, 3}
-    assert values[told["states"]] >= max(values.values()) - 0.1, "never worse than the best by more than this"
-    assert (folder / "chosen-states.png").read_bytes().startswith(b"\x89PNG")
-    assert "held_out" not in told
-    assert not (folder / "chosen-report.html").exists()
-    # What is saved was fitted to all training data with the number that was chosen.
-    train = gpssm.read(files, outputs="y", inputs="u", dt=0.1)
-    method = METHODS[name].make(told["states"], Flags())
-    expected = gpssm.fit(train, method, progress=gpssm.Silent()).system
-    episode = train[0]
-    np.testing.assert_array_equal(
-        gpssm.load(model).simulate(episode, n_init=4, seed=1).samples,
-        expected.simulate(episode, n_init=4, seed=1).samples,
-    )
-
-
-def test_the_comparison_is_shown_to_people(folder: Path, capsys):
-    from gpssm.cli import main
-
-    files, _ = write_runs(folder)
-    model = folder / "shown.gpssm"
+def test_the_comparison_is_shown_to_people(tmp_path: Path, capsys):
+    files, _ = write_runs(tmp_path)
+    model = tmp_path / "shown.gpssm"
     words = ["fit", *files, *COLUMNS, "--method", "arx", "--states", "1:2", "--no-report", "-o", str(model)]
     assert main(words) == 0
     said = capsys.readouterr()
     assert "candidate" in said.err
     assert "chosen: " in said.err
-    assert f"Figure: {folder / 'shown-states.png'}" in said.out
+    assert f"Figure: {tmp_path / 'shown-states.png'}" in said.out
     assert "On the held-out part, running freely: RMSE" in said.out
-
-
-@pytest.mark.slow
-def test_auto_chooses_as_it_does_in_python(folder: Path, capsys):
-    files, _ = write_runs(folder)
-    settings = {"num_inducing": 6, "hidden": 2, "steps": 20, "iterations": 0, "network_steps": 0, "tries": 1}
-    flags = ("--inducing", 6, "--hidden", 2, "--steps", 20, "--polish", 0, "--network", 0, "--tries", 1)
-    words = ("fit", *files, *COLUMNS, *flags, "--states", "1:2", "--holdout", "0", "--seed", "4")
-    told = run(capsys, *words, "-o", folder / "auto-chosen.gpssm")
-    train = gpssm.read(files, outputs="y", inputs="u", dt=0.1)
-    made = gpssm.fit(train, gpssm.Auto((1, 2), **settings), progress=gpssm.Silent(), seed=4)
-    assert told["states"] == made.system.model.state_dim
-    assert told["bound_per_step"] == made.history.bound[-1]

@@ -2,24 +2,23 @@
 
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import equinox as eqx
-import jax
 import jax.random as jr
 import numpy as np
 
 import gpssm
-from gpssm.files import Run, StorageError
-from gpssm.fitting._stage import Recorder
-from gpssm.fitting._progress import Status
-from gpssm.optimisers._adam import Trained
-from tests.faults.broken_numbers import _task
-from tests.faults.disk import faulty_disk
-from tests.fit.small_task import EVERY
+from gpssm.files import StorageError
+from gpssm.fitting import Run, Silent, Status
+from gpssm.fitting._interrupt import Interruption
+from gpssm.fitting._store import Store
+from gpssm.optimisers import Trained
+from tests.faults.disk import CALLS, faulty_disk
+from tests.optimisers.small_task import EVERY, equal, small_task
 
 STEPS = 4 * EVERY
 
@@ -29,19 +28,12 @@ def run_of(folder: Path, **options) -> gpssm.Checkpoints:
     return gpssm.Checkpoints(folder, every_steps=EVERY, every_seconds=None, **options)
 
 
-def trained(run: Run | None, progress=None) -> Trained:
+def trained(store: Store | None, progress=None) -> Trained:
     """The small task, with or without checkpoints."""
-    task = _task()
-    return gpssm.train(
-        task.model,
-        task.inference,
-        task.data,
-        optimiser=task.optimiser,
-        steps=STEPS,
-        progress=progress,
-        recorder=None if run is None else Recorder(run, "1-fit"),
-        key=jr.key(5),
-    )
+    progress = Silent() if progress is None else progress
+    with Interruption(progress.say) as interruption:
+        run = Run(progress, store, interruption=interruption)
+        return small_task().train(small_task().adam(STEPS), run=run, key=jr.key(5))
 
 
 @cache
@@ -52,20 +44,16 @@ def unbroken() -> Trained:
 
 def same_bits(a: Trained, b: Trained) -> bool:
     """Whether model, inference and the recorded bounds are equal to the bit."""
-
-    def arrays(t: Trained) -> list:
-        return [*jax.tree.leaves(eqx.filter((t.model, t.inference), eqx.is_array)), t.history.bound]
-
-    return all(np.array_equal(x, y) for x, y in zip(arrays(a), arrays(b), strict=True))
+    return equal(a.tree, b.tree) and np.array_equal(a.history.bound, b.history.bound)
 
 
 def damaged_checkpoints(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
     """Some checkpoints of a fit damaged or cut short, its end removed: the fit goes on from the last good one."""
     for i in range(count):
         place = folder / f"damaged{i}"
-        with run_of(place).open({}) as run:
-            trained(run)
-        (place / "1-fit.ckpt").unlink()
+        with run_of(place).open({}) as store:
+            trained(store)
+        (place / "train.ckpt").unlink()
         paths = sorted(place.glob("*.ckpt"))
         for path in paths[len(paths) - int(rng.integers(1, len(paths) + 1)) :]:
             data = bytearray(path.read_bytes())
@@ -74,19 +62,21 @@ def damaged_checkpoints(rng: np.random.Generator, count: int, folder: Path) -> I
             else:
                 data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
             path.write_bytes(data)
-        with run_of(place).open({}) as run:
-            yield same_bits(trained(run), unbroken())
+        with run_of(place).open({}) as store:
+            yield same_bits(trained(store), unbroken())
 
 
 def full_disk_while_training(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
-    """The disk fills up at a random system call: training ends all the same, and says so once."""
+    """The disk fills up at a random system call, for a moment or for good: training ends all the same, and says so
+    once."""
 
     def full() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     for i in range(count):
-        with run_of(folder / f"full{i}").open({}) as run, faulty_disk(int(rng.integers(8 * 3)), full):
-            done = trained(run)
+        at = int(rng.integers(3 * CALLS))
+        with run_of(folder / f"full{i}").open({}) as store, faulty_disk(at, full, always=bool(i % 2)):
+            done = trained(store)
         said = [event for event in done.history.events if "the disk is full" in event]
         yield same_bits(done, unbroken()) and len(said) == 1
 
@@ -110,26 +100,30 @@ def second_writers(rng: np.random.Generator, count: int, folder: Path) -> Iterat
 
 @dataclass
 class Impatient:
-    """Presses Ctrl-C after some calls."""
+    """Presses Ctrl-C after some signs of life."""
 
     calls: int
+    answered: bool = False
 
     def update(self, status: Status) -> None:
         self.calls -= 1
         if self.calls == 0:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
 
     def say(self, message: str) -> None:
-        pass
+        self.answered |= message.startswith("Interrupted")
 
 
 def interruptions(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
-    """Ctrl-C, with checkpoints too seldom to help: one is written all the same, and the fit goes on from it."""
+    """Ctrl-C, with checkpoints too seldom to help: it is answered, a checkpoint is written all the same, and the fit
+    goes on from it."""
     for i in range(count):
         seldom = gpssm.Checkpoints(folder / f"interrupted{i}", every_seconds=1e6)
-        with seldom.open({}) as run:
-            first = trained(run, Impatient(int(rng.integers(2, STEPS // EVERY + 1))))
-        with seldom.open({}) as run:
-            second = trained(run)
+        user = Impatient(int(rng.integers(1, STEPS // EVERY)))
+        with seldom.open({}) as store:
+            first = trained(store, user)
+        with seldom.open({}) as store:
+            second = trained(store)
         went_on = any("went on from the checkpoint" in event for event in second.history.events)
-        yield first.result is gpssm.Result.interrupted and went_on and same_bits(second, unbroken())
+        stopped = first.result is gpssm.Result.interrupted and user.answered
+        yield stopped and went_on and same_bits(second, unbroken())

@@ -3,12 +3,13 @@
 Each entry changes the content in place, or returns the text of a content of its own.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 
 def _transition(content: dict[str, Any]) -> dict[str, Any]:
-    return content["model"]["fields"]["transition"]
+    return content["system"]["fields"]["model"]["fields"]["transition"]
 
 
 def _class(name: str) -> Callable[[dict[str, Any]], None]:
@@ -25,6 +26,42 @@ def _field(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
+def _part(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["system"]["fields"][name] = value
+
+    return change
+
+
+def _channel(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["system"]["fields"]["channels"]["fields"][name] = value
+
+    return change
+
+
+def _without_part(name: str) -> Callable[[dict[str, Any]], None]:
+    return lambda content: content["system"]["fields"].pop(name) and None
+
+
+def _mixture(
+    *changes: Callable[[dict[str, Any]], Any], count: int = 2, depth: int = 1, **fields: Any
+) -> Callable[[dict[str, Any]], None]:
+    """The model as a member of a mixture: the last member is changed, and the mixture has these fields."""
+
+    def change(content: dict[str, Any]) -> None:
+        for _ in range(depth):
+            good = content["system"]
+            other = {"system": copy.deepcopy(good)}
+            for each in changes:
+                each(other)
+            parts = [good] * (count - 1) + [other["system"]] if count else []
+            held = {"members": {"tuple": parts}, "weights": None, "width": 1.0} | fields
+            content["system"] = {"class": "gpssm.MixturePredictor", "fields": held}
+
+    return change
+
+
 def _top(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(content: dict[str, Any]) -> None:
         content[name] = value
@@ -37,7 +74,15 @@ def _without(name: str) -> Callable[[dict[str, Any]], None]:
 
 
 def _deep(levels: int) -> Callable[[dict[str, Any]], str | None]:
-    return lambda content: '{"model": ' + '{"tuple": [' * levels + "]}" * levels + "}"
+    return lambda content: '{"system": ' + '{"tuple": [' * levels + "]}" * levels + "}"
+
+
+def _scaler(*columns: list[Any]) -> dict[str, Any]:
+    names = ("output_mean", "output_scale", "input_mean", "input_scale")
+    return {
+        "class": "gpssm.Scaler",
+        "fields": {name: {"list": list(values)} for name, values in zip(names, columns, strict=True)},
+    }
 
 
 CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
@@ -52,11 +97,11 @@ CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "a special attribute": _field("__class__", "GPSSM"),
     "the dictionary of an object": _field("__dict__", {"tuple": []}),
     "a method": _field("condition", 1),
-    "a tensor as a static field": _field("whitened", {"tensor": "model.transition.q_mean"}),
+    "a tensor as a static field": _field("whitened", {"tensor": "system.model.transition.q_mean"}),
     "a number as a tensor": _field("q_mean", 3),
     "text as a tensor": _field("inducing", "import os"),
-    "another tensor": _field("inducing", {"tensor": "model.transition.q_mean"}),
-    "a tensor of the wrong shape": _field("q_mean", {"tensor": "model.transition.q_chol.raw"}),
+    "another tensor": _field("inducing", {"tensor": "system.model.transition.q_mean"}),
+    "a tensor of the wrong shape": _field("q_mean", {"tensor": "system.model.transition.q_chol.raw"}),
     "a tensor that is not there": _field("q_mean", {"tensor": "../../etc/passwd"}),
     "too many kernels": _field("kernels", {"tuple": [None, None, None]}),
     "no kernels": _field("kernels", {"tuple": []}),
@@ -64,22 +109,32 @@ CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "a kernel that is none": _field("kernels", {"tuple": [{"class": "gpssm.KeepState", "fields": {}}]}),
     "two meanings at once": _field("mean", {"class": "gpssm.KeepState", "fields": {}, "tuple": []}),
     "an engine that is not known": _field("mean", {"engine": "subprocess"}),
-    "a model without parts": _top("model", {"class": "gpssm.GPSSM", "fields": {}}),
-    "a model that is a kernel": _top("model", {"class": "gpssm.KeepState", "fields": {}}),
-    "a model that is text": _top("model", "cos\nsystem\n(S'true'\ntR."),
-    "a network that is a number": _top("recognition", 7),
-    "no model": _without("model"),
-    "no scaler": _without("scaler"),
-    "a scaler of zero": _top(
-        "scaler", {"output_mean": [0.0], "output_scale": [0.0], "input_mean": [0.0], "input_scale": [1.0]}
-    ),
-    "a scaler for other channels": _top(
-        "scaler", {"output_mean": [0.0, 1.0], "output_scale": [1.0, 1.0], "input_mean": [], "input_scale": []}
-    ),
-    "names that are numbers": _top("output_names", [1]),
-    "too many names": _top("output_names", ["a", "b"]),
-    "names that are text": _top("input_names", "valve"),
-    "a time step that is text": _top("dt", "soon"),
+    "a model without parts": _part("model", {"class": "gpssm.GPSSM", "fields": {}}),
+    "a model that is a kernel": _part("model", {"class": "gpssm.KeepState", "fields": {}}),
+    "a model that is text": _part("model", "cos\nsystem\n(S'true'\ntR."),
+    "a network that is a number": _part("recognition", 7),
+    "no model": _without_part("model"),
+    "no system": _without("system"),
+    "no scaler": _without_part("scaler"),
+    "a scaler of zero": _part("scaler", _scaler([0.0], [0.0], [0.0], [1.0])),
+    "a scaler for other channels": _part("scaler", _scaler([0.0, 1.0], [1.0, 1.0], [], [])),
+    "a scaler that is no number": _part("scaler", _scaler([0.0], ["one"], [0.0], [1.0])),
+    "names that are numbers": _channel("output_names", {"tuple": [1]}),
+    "too many names": _channel("output_names", {"tuple": ["a", "b"]}),
+    "names that are text": _channel("input_names", "valve"),
+    "a time step that is text": _channel("dt", "soon"),
+    "a time step that is negative": _channel("dt", -1.0),
+    "channels that are none": _part("channels", None),
+    "a mixture of nothing": _mixture(count=0),
+    "a mixture of numbers": _mixture(members={"tuple": [1, 2]}),
+    "a mixture with a share for one": _mixture(weights={"tuple": [1.0]}),
+    "a mixture with negative shares": _mixture(weights={"tuple": [2.0, -1.0]}),
+    "a mixture with text for shares": _mixture(weights={"tuple": ["much", "little"]}),
+    "a mixture without width": _mixture(width=0.0),
+    "a mixture whose width is text": _mixture(width="wide"),
+    "a mixture of other channels": _mixture(_channel("output_names", {"tuple": ["pressure"]})),
+    "a mixture with a broken member": _mixture(_part("model", None)),
+    "mixtures within each other, forty deep": _mixture(count=1, depth=40),
     "a history that is a list": _top("history", []),
     "a history without its arrays": _top("history", {"num_steps": 1}),
     "nesting of a hundred": _deep(100),

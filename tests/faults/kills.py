@@ -14,11 +14,13 @@ import jax
 import numpy as np
 
 import gpssm
-from tests.faults.child import learn
+from tests.faults.child import STAGES, learn
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_PER_RUN = 4
 REST = 0.1
+LATEST = 1.0
+"""Seconds after a sign of life at which it is killed at the latest."""
 
 
 @cache
@@ -46,29 +48,32 @@ def _start(folder: Path) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def _kill_once(rng: np.random.Generator, folder: Path) -> bool:
-    """Start or resume, and kill at a random moment once training is on. Says whether it was still running."""
+def _kill_once(rng: np.random.Generator, folder: Path, stage: int) -> bool:
+    """Start or resume, and kill at a random moment once this stage, or a later one, is on. Says whether it was still
+    running."""
     child = _start(folder)
     assert child.stdout is not None
     for line in child.stdout:
-        if line.startswith(("training", "Adam: went on", "network: went on")):
+        if line.strip() in STAGES[stage:]:
             break
-    time.sleep(float(rng.uniform(0.0, 3.0)))
-    running = child.poll() is None
+    time.sleep(float(rng.uniform(0.0, LATEST)))
     child.send_signal(signal.SIGKILL)
     child.wait()
     child.stdout.close()
-    return running
+    return child.returncode == -signal.SIGKILL
 
 
 def killed_fits(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
-    """Several kills in one fit, then let it end. Every kill of a fit that ends right has been survived."""
+    """Several kills in one fit, in one stage after the other, then let it end. Every kill of a fit that ends right has
+    been survived."""
     tried = 0
-    for run in range(count):
-        if tried >= count:
+    for run in range(2 * count):
+        planned = min(KILLS_PER_RUN, count - tried)
+        if planned == 0:
             return
         place = folder / f"run{run}"
-        kills = sum(_kill_once(rng, place) for _ in range(min(KILLS_PER_RUN, count - tried)))
+        stages = sorted(int(stage) for stage in rng.integers(len(STAGES), size=planned))
+        kills = sum(_kill_once(rng, place, stage) for stage in stages)
         child = _start(place)
         child.communicate()
         survived = child.returncode == 0 and same_bits(gpssm.load(place.with_suffix(".gpssm")), unbroken())

@@ -75,21 +75,19 @@ def test_another_fit_is_refused_and_told_what_differs(tmp_path):
     _write(tmp_path, range(50, 100, 50), identity={"steps": "800", "seed": "0"})
     before = sorted(path.name for path in tmp_path.iterdir())
     with (
-        pytest.raises(gpssm.ResumeError, match=r"steps \(800 then, 400 now\)\. Go on"),
+        pytest.raises(gpssm.files.ResumeError, match=r"steps \(800 then, 400 now\)\. Go on"),
         gpssm.Checkpoints(tmp_path).open({"steps": "400", "seed": "0"}),
     ):
         pytest.fail("must not be opened")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_identify_names_what_differs_before_it_trains(tmp_path):
+def test_a_fit_names_what_differs_before_it_trains(tmp_path):
     _write(tmp_path, range(50, 100, 50), identity={"states": "2", "version of jax": "0.0.1"})
-    with pytest.raises(gpssm.ResumeError) as caught:
-        gpssm.identify(
+    with pytest.raises(gpssm.files.ResumeError) as caught:
+        gpssm.fit(
             records(),
-            states=1,
-            num_inducing=4,
-            hidden=2,
+            gpssm.Auto(1, num_inducing=4, hidden=2),
             progress=gpssm.Silent(),
             checkpoints=gpssm.Checkpoints(tmp_path),
         )
@@ -116,7 +114,7 @@ def test_a_fit_is_known_by_its_data_and_seed():
 def test_a_second_writer_is_refused(tmp_path):
     with (
         gpssm.Checkpoints(tmp_path).open({}),
-        pytest.raises(gpssm.StorageError, match=f"in use by process {os.getpid()}"),
+        pytest.raises(gpssm.files.StorageError, match=f"in use by process {os.getpid()}"),
         gpssm.Checkpoints(tmp_path).open({}),
     ):
         pytest.fail("must not be opened")
@@ -139,7 +137,7 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path):
     with other:
         assert other.stdout is not None and other.stdout.readline() == "held\n"
         with (
-            pytest.raises(gpssm.StorageError, match=f"in use by process {other.pid}"),
+            pytest.raises(gpssm.files.StorageError, match=f"in use by process {other.pid}"),
             gpssm.Checkpoints(tmp_path).open({}),
         ):
             pytest.fail("must not be opened")
@@ -150,7 +148,10 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path):
 
 
 def test_the_folder_above_must_exist(tmp_path):
-    with pytest.raises(gpssm.StorageError, match="does not exist"), gpssm.Checkpoints(tmp_path / "a" / "b").open({}):
+    with (
+        pytest.raises(gpssm.files.StorageError, match="does not exist"),
+        gpssm.Checkpoints(tmp_path / "a" / "b").open({}),
+    ):
         pytest.fail("must not be opened")
 
 

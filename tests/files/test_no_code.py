@@ -58,7 +58,9 @@ REASONS = {
     "a tensor as a static field": "cannot be a tensor",
     "a tensor that is not there": "does not know .*passwd",
     "another tensor": "do not fit together",
-    "a model that is a kernel": "does not hold a model",
+    "a model that is a kernel": "does not hold a state-space model",
+    "a mixture of other channels": "different channels",
+    "a mixture with negative shares": "not negative",
     "a scaler for other channels": "do not fit together",
     "a scaler of zero": "must be positive",
 }

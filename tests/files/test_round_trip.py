@@ -13,10 +13,11 @@ from gpjax.kernels import AbstractKernel
 import gpssm
 from gpssm._core._params import cast
 from gpssm.files._encode import decode, encode
-from gpssm.fitting._identity import digest_tree
 from gpssm.files._registry import CLASSES
+from gpssm.fitting._identity import digest_tree
+from gpssm.inference import TanhRNN
 from tests.reference.small_system import record
-from tests.reference.stored_systems import KERNELS, linear_system, system, unsigned_system
+from tests.reference.stored_systems import KERNELS, linear_system, others, system, unsigned_system
 
 
 def _same(a: object, b: object) -> None:
@@ -49,9 +50,8 @@ def test_every_class_of_the_table_is_tried():
         for part in parts:
             visit(part)
 
-    trees = [kernel() for kernel in KERNELS.values()] + [linear_system().model, unsigned_system().model]
-    trees += [part for s in (system(), system(cell=gpssm.TanhRNN)) for part in (s.model, s.recognition)]
-    visit(trees)
+    visit([kernel() for kernel in KERNELS.values()])
+    visit([linear_system(), unsigned_system(), system(), system(cell=TanhRNN), *others().values()])
     missing = {name for name, cls in CLASSES.items() if cls not in seen}
     assert missing == {"gpjax.parameters.LowerTriangular"}, "no kernel of GPJax has one; users may"
 
@@ -66,6 +66,17 @@ def test_a_system_predicts_the_same_bits(tmp_path):
     assert np.array_equal(before.smooth(episode).means, after.smooth(episode).means)
     assert (after.output_names, after.input_names, after.dt) == (("level",), ("valve",), 0.5)
     assert after.scaler.to_dict() == before.scaler.to_dict()
+
+
+@pytest.mark.parametrize("name", others())
+def test_every_kind_of_model_predicts_the_same_bits(name, tmp_path):
+    before, episode = others()[name], record(20, seed=9)
+    gpssm.save(before, tmp_path / "m.gpssm")
+    after = gpssm.load(tmp_path / "m.gpssm")
+    assert type(after) is type(before) and after.channels == before.channels
+    runs = [s.simulate(episode, n_init=5, num_samples=8, seed=1).samples for s in (before, after)]
+    assert np.array_equal(*runs)
+    assert gpssm.describe(tmp_path / "m.gpssm")["kind"] == type(before).__name__
 
 
 def test_a_sensor_without_sign_comes_back(tmp_path):
@@ -92,7 +103,7 @@ def test_a_system_without_network_history_and_time_step(tmp_path):
     _same(before.model, after.model)
     assert (after.recognition, after.history, after.dt) == (None, None, None)
     about = gpssm.describe(tmp_path / "m.gpssm")
-    assert (about["transition"], about["kernels"], about["inducing_points"]) == ("Linear", [], None)
+    assert (about["kind"], about["transition"], about["states"]) == ("System", "LinearTransition", "2")
 
 
 def test_the_same_system_gives_the_same_bytes(tmp_path):
@@ -113,7 +124,9 @@ def test_other_programs_can_read_the_tensors(tmp_path):
 
     before = system()
     gpssm.save(before, tmp_path / "m")
-    assert np.array_equal(load_file(tmp_path / "m")["model.transition.inducing"], before.model.transition.inducing)
+    assert np.array_equal(
+        load_file(tmp_path / "m")["system.model.transition.inducing"], before.model.transition.inducing
+    )
 
 
 class Mine(AbstractKernel):

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 
 import gpjax.kernels as gk
 import gpjax.parameters as gp
@@ -15,8 +16,9 @@ import gpssm
 from gpssm._core._params import Positive, cast
 from gpssm.inference import GRU, BiRNN
 from gpssm.kernels import Angles, ArcCosine0, Manifold
+from gpssm.methods import PreviousEpisode
 from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition, Magnitude
-from gpssm.predict import Channels
+from gpssm.predict import AbstractPredictor, Channels, MixturePredictor
 from tests.reference.small_system import records
 
 KERNELS: dict[str, Callable[[], gk.AbstractKernel]] = {
@@ -92,3 +94,18 @@ def unsigned_system() -> gpssm.System:
     )
     model = cast(GPSSM(signed.model.transition, emission, 2), np.float64)
     return dataclasses.replace(signed, model=model)
+
+
+@cache
+def others() -> dict[str, AbstractPredictor]:
+    """Models of every other kind."""
+    methods = {
+        "arx": gpssm.ARX(2),
+        "exact GP": gpssm.GPNARX(1, iterations=2, restarts=1),
+        "sparse GP": gpssm.GPNARX(1, iterations=2, restarts=1, max_exact=10, num_inducing=5),
+        "constant": gpssm.Constant(),
+        "previous episode": PreviousEpisode(),
+    }
+    made = {name: gpssm.fit(records(), method, progress=gpssm.Silent()).system for name, method in methods.items()}
+    mixture = MixturePredictor((made["arx"], made["constant"]), (0.8, 0.2), 0.9)
+    return made | {"mixture": mixture, "mixture of a mixture": MixturePredictor((mixture, made["arx"]))}

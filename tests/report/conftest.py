@@ -10,6 +10,8 @@ from tests.report.linear_case import CONTEXT, KEY, Names, records, system
 
 HOSTILE = Names(output="<script>alert(1)</script>", input="<b>valve</b> & %{x} `", record='run "</script><img src=x>')
 HORIZONS = (1, 5)
+NARROW = 0.6
+"""So far off that the draw of the records does not matter."""
 
 
 def history(steps: int = 200) -> gpssm.History:
@@ -45,16 +47,16 @@ def exact() -> reporting.Report:
 
 @pytest.fixture(scope="session")
 def compared() -> reporting.Comparison:
-    """The true system beside one with narrow bands and beside one that is biased."""
-    models = [("narrow", system(sigma=0.8)), ("<i>right</i>", system()), ("constant", constant())]
+    """The true system beside one with narrow bands and beside a constant."""
+    models = [("narrow", system(sigma=NARROW)), ("<i>right</i>", system()), ("constant", constant())]
     return reporting.compare(models, records(), n_init=CONTEXT, horizons=HORIZONS, seed=KEY)
 
 
 @pytest.fixture(scope="session")
 def narrow(compared: reporting.Comparison) -> reporting.Report:
-    """Its bands are those of the true system, times 0.8; reported from the runs of the comparison."""
+    """Its bands are those of the true system, times `NARROW`; reported from the runs of the comparison."""
     runs = next(entry.judged for entry in compared.entries if entry.name == "narrow")
-    return reporting.build(system(sigma=0.8), records(), horizons=HORIZONS, judged=runs)
+    return reporting.build(system(sigma=NARROW), records(), horizons=HORIZONS, judged=runs)
 
 
 @pytest.fixture(scope="session")

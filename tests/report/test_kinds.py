@@ -8,7 +8,7 @@ import pytest
 import gpssm
 from gpssm import reporting
 from gpssm.predict import AbstractPredictor, Autoregression, Channels, RepeatPredictor, Rollout
-from gpssm.predict._base import Request, not_stored
+from gpssm.predict._base import Request
 from gpssm.reporting import Grade
 from gpssm.reporting._kind import kind_of
 from tests.report.conftest import HORIZONS, constant
@@ -22,7 +22,7 @@ class Runaway(AbstractPredictor):
     """Predicts well for some steps, and then nothing that is a number."""
 
     channels: Channels
-    history: gpssm.History | None = not_stored()
+    history: gpssm.History | None = None
 
     @property
     def least_context(self) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -72,12 +72,12 @@ class Autoregression(AbstractPredictor):
         *,
         last: bool = False,
     ) -> Rollout:
-        windows = jnp.asarray(outputs), jnp.asarray(inputs)
+        windows = jax.device_put(outputs), jax.device_put(inputs)
         drawn = trajectories(
             self.regression,
             self.lags,
             windows,
-            jnp.asarray(controls),
+            jax.device_put(controls),
             request.propagation,
             request.count,
             request.key,

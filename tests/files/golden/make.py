@@ -11,7 +11,10 @@ import jax
 import jax.random as jr
 
 import gpssm
+from gpssm.inference import BiRNN, TanhRNN
 from gpssm.kernels import ArcCosine0, Manifold
+from gpssm.models import GPSSM
+from gpssm.predict import Channels, MeanOnly
 from tests.reference.small_system import record, records
 from tests.reference.stored_systems import history
 
@@ -23,14 +26,12 @@ def golden() -> gpssm.System:
     episodes = records()
     first = (gk.RBF(lengthscale=0.9) + gk.Linear(variance=0.2)) * gk.Matern52(active_dims=[0, 2])
     second = Manifold(gk.Matern32(), inputs=3, widths=(3, 2), key=jr.key(1)) + ArcCosine0(variance=0.5)
-    model = gpssm.GPSSM.from_data(episodes, state_dim=2, kernel=[first, second], num_inducing=6, key=jr.key(2))
+    model = GPSSM.from_data(episodes, state_dim=2, kernel=[first, second], num_inducing=6, key=jr.key(2))
     return gpssm.System(
         model=model,
         scaler=gpssm.Scaler.from_episodes(episodes),
-        recognition=gpssm.BiRNN.from_data(episodes, state_dim=2, hidden=3, cell=gpssm.TanhRNN, key=jr.key(3)),
-        output_names=episodes.output_names,
-        input_names=episodes.input_names,
-        dt=episodes.dt,
+        channels=Channels.of(episodes),
+        recognition=BiRNN.from_data(episodes, state_dim=2, hidden=3, cell=TanhRNN, key=jr.key(3)),
         history=history(),
     )
 
@@ -38,10 +39,8 @@ def golden() -> gpssm.System:
 def predictions(system: gpssm.System) -> dict[str, list]:
     """Predictions without random numbers, which differ between versions of JAX."""
     episode = record(25, seed=77)
-    rollout = system.simulate_from(
-        [0.3, -0.2], inputs=episode.u, propagation=gpssm.MeanOnly(), num_samples=1, key=jr.key(0)
-    )
-    smoothed, filtered = system.smooth(episode, by=gpssm.Recognised()), system.filter(episode)
+    rollout = system.simulate_from([0.3, -0.2], inputs=episode.u, propagation=MeanOnly(), num_samples=1, key=jr.key(0))
+    smoothed, filtered = system.smooth(episode, reader=system.recognition), system.filter(episode)
     return {
         "rollout": rollout.signals[0].tolist(),
         "states": smoothed.means.tolist(),
