@@ -1,7 +1,7 @@
-from gpssm import files as files
 from gpssm import baselines as baselines
 from gpssm import control as control
 from gpssm import evaluate as evaluate
+from gpssm import files as files
 from gpssm import filters as filters
 from gpssm import inference as inference
 from gpssm import kernels as kernels

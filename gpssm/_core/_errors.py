@@ -36,6 +36,7 @@ _REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space or choose another disk, then save again",
     errno.EDQUOT: "your quota is used up: free some space or choose another disk, then save again",
     errno.EFBIG: "the file is larger than the system allows: raise the limit or choose another disk",
+    errno.ELOOP: "this is a symbolic link, or a chain of them without end: remove it, or choose another place",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.EEXIST: "the file exists already: choose another name, or allow overwriting",
     errno.EIO: "the disk reports an error: choose another disk",

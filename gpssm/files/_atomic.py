@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from gpssm._core._errors import storage_error
@@ -12,21 +13,25 @@ from gpssm._core._errors import storage_error
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
 
 
-def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow: bool = True) -> None:
     """Write a temporary file beside `path`, flush it to the disk, and give it its name.
 
     Whatever fails, an old file stays as it was and nothing is left behind. After a crash of the machine the new file
-    is either there completely or not at all.
+    is either there completely or not at all. Who may read the old file may read the new one, and nobody else.
+
+    Through a symbolic link the file it points to is replaced, not the link; unless `follow` is False, for places where
+    somebody else may have put the link.
     """
-    # Through a symbolic link the file it points to is replaced, not the link.
-    path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
+    path = Path(os.path.realpath(path)) if follow else path
+    # Systems limit the bytes of a name, and a letter may have four of them.
+    short = os.fsencode(path.name)[:100].decode(errors="ignore")
+    temporary = path.with_name(f".{short}.{secrets.token_hex(8)}.tmp")
     try:
         if path.exists() and not path.is_file():
             raise FileExistsError(errno.EISDIR if path.is_dir() else errno.ENODEV, "not a file")
         if path.exists() and not overwrite:
             raise FileExistsError(errno.EEXIST, "the file exists")
-        _write(temporary, data)
+        _write(temporary, data, stat.S_IMODE(path.stat().st_mode) if path.exists() else None)
         os.replace(temporary, path)
     except OSError as error:
         _discard(temporary)
@@ -41,9 +46,12 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None
         raise storage_error("make sure on the disk of", path, error) from error
 
 
-def _write(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+def _write(path: Path, data: bytes, mode: int | None) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
     try:
+        if mode is not None and os.name != "nt":
+            os.fchmod(descriptor, mode)
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]

@@ -10,30 +10,27 @@ import numpy as np
 
 from gpssm._core._errors import FileError
 from gpssm.data import Scaler
+from gpssm.inference import AbstractRecognition
 from gpssm.models import GPSSM, Batch
 from gpssm.predict import (
     AbstractPredictor,
     Autoregression,
     Channels,
     ConstantPredictor,
+    Lags,
     MixturePredictor,
     RepeatPredictor,
     System,
 )
+from gpssm.predict.autoregression import AbstractRegression, LinearRegression
+from gpssm.predict.autoregression._exact_gp import ExactGP
 
 
 def check_model(system: AbstractPredictor) -> None:
     """Refuse what could not predict."""
     match system:
         case MixturePredictor():
-            system.__post_init__()
-            for member in system.members:
-                if not isinstance(member, AbstractPredictor):
-                    raise FileError("a member of the mixture is no model")
-                _check_channels(member.channels)
-                if member.channels != system.channels:
-                    raise FileError("the members of the mixture have different channels")
-                check_model(member)
+            _check_mixture(system)
         case System():
             _check_channels(system.channels)
             _check_state_space(system)
@@ -45,12 +42,31 @@ def check_model(system: AbstractPredictor) -> None:
             _check_outputs(system.channels, system.mean, system.std)
         case RepeatPredictor():
             _check_channels(system.channels)
-            if system.outputs.ndim != 2 or not len(system.outputs):
+            if not isinstance(system.outputs, np.ndarray) or system.outputs.ndim != 2 or not len(system.outputs):
                 raise FileError("the record that is repeated has no steps")
             _check_outputs(system.channels, system.outputs[0], system.std)
         case _:
             # A model of a user's own class: its `__check_init__` has been called.
             _check_channels(system.channels)
+
+
+def _check_mixture(mixture: MixturePredictor) -> None:
+    members, weights = mixture.members, mixture.weights
+    if not isinstance(members, tuple) or not all(isinstance(member, AbstractPredictor) for member in members):
+        raise FileError("a member of the mixture is no model")
+    if weights is not None and not (isinstance(weights, tuple) and all(_is_number(weight) for weight in weights)):
+        raise FileError("the weights of the mixture are no numbers")
+    if not _is_number(mixture.width):
+        raise FileError("the width of the mixture is no number")
+    mixture.__post_init__()
+    for member in members:
+        check_model(member)
+        if member.channels != members[0].channels:
+            raise FileError("the members of the mixture have different channels")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_channels(channels: Channels) -> None:
@@ -59,6 +75,10 @@ def _check_channels(channels: Channels) -> None:
     for names in (channels.output_names, channels.input_names):
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise FileError("the names of the channels are not a list of names")
+        if len(set(names)) < len(names):
+            raise FileError("two channels have the same name")
+    if not channels.output_names:
+        raise FileError("the model has no outputs")
     dt = channels.dt
     if dt is not None and not (isinstance(dt, float) and np.isfinite(dt) and dt > 0.0):
         raise FileError(f"the time step is {dt!r}")
@@ -90,7 +110,11 @@ def _check_state_space(system: System) -> None:
     shapes = [leaf.shape for leaf in eqx.filter_eval_shape(one_step, model, x, u)]
     if shapes != [(states,), (states,), (outputs,), (states,), (outputs,)]:
         raise FileError(f"a prediction would have the shapes {shapes}")
+    _check_noise(model.transition.noise_variance())
+    _check_noise(model.emission.noise_variance())
     if system.recognition is not None:
+        if not isinstance(system.recognition, AbstractRecognition):
+            raise FileError("the network of the model is none")
         means = eqx.filter_eval_shape(
             lambda net, e: net.posterior(e).means, system.recognition, _blank(outputs, inputs)
         )
@@ -98,23 +122,61 @@ def _check_state_space(system: System) -> None:
             raise FileError(f"the network reads {means.shape[-1]} states and the model has {states}")
 
 
+def _check_noise(variance: jax.Array) -> None:
+    values = np.asarray(variance)
+    if not (np.isfinite(values).all() and (values >= 0.0).all()):
+        raise FileError(f"a noise of the model has the variance {values}")
+
+
 def _check_autoregression(system: Autoregression) -> None:
-    channels, lags = system.channels, system.lags
+    channels, lags, regression = system.channels, system.lags, system.regression
     _check_scaler(system.scaler, channels)
+    if not isinstance(lags, Lags) or not isinstance(regression, AbstractRegression):
+        raise FileError("the lags or the regression of the model are missing")
+    if type(lags.outputs) is not int or type(lags.inputs) is not int or type(lags.increment) is not bool:
+        raise FileError("the lags of the model are no whole numbers")
     lags.__post_init__()
+    if not _is_number(system.log_evidence):
+        raise FileError("the evidence of the model is no number")
     outputs, inputs = len(channels.output_names), len(channels.input_names)
-    z = jax.ShapeDtypeStruct((lags.outputs * outputs + lags.inputs * inputs,), np.float64)
-    shapes = [
-        leaf.shape
-        for leaf in eqx.filter_eval_shape(lambda r, z: (*r.moments(z), r.noise_variance()), system.regression, z)
-    ]
+    width = lags.outputs * outputs + lags.inputs * inputs
+    match regression:
+        case LinearRegression():
+            _check_linear_regression(regression, width, outputs, lags)
+        case ExactGP():
+            _check_exact_gp(regression, width, outputs)
+    z = jax.ShapeDtypeStruct((width,), np.float64)
+    moments = eqx.filter_eval_shape(lambda r, z: (*r.moments(z), r.noise_variance()), regression, z)
+    shapes = [leaf.shape for leaf in moments]
     if shapes != [(outputs,)] * 3:
         raise FileError(f"a prediction would have the shapes {shapes}")
+    _check_noise(regression.noise_variance())
+
+
+def _check_linear_regression(regression: LinearRegression, width: int, outputs: int, lags: Lags) -> None:
+    """Also what traced shapes do not show: arrays that happen to broadcast."""
+    shapes = np.shape(regression.weights), np.shape(regression.chol), np.shape(regression.noise)
+    if shapes != ((width + 1, outputs), (width + 1, width + 1), (outputs,)):
+        raise FileError(f"lags and coefficients do not fit together: {shapes}")
+    radius = regression.max_radius
+    if regression.output_lags != lags.outputs or not (radius is None or (_is_number(radius) and radius > 0.0)):
+        raise FileError("the recurrence of the model makes no sense")
+
+
+def _check_exact_gp(gp: ExactGP, width: int, outputs: int) -> None:
+    parts = (gp.priors, gp.targets, gp.inverses, gp.weights)
+    if not all(isinstance(part, tuple) and len(part) == outputs for part in parts):
+        raise FileError("there is not one GP for each output")
+    rows = np.shape(gp.z)[0]
+    shapes = {np.shape(gp.valid), *map(np.shape, gp.targets), *map(np.shape, gp.weights)}
+    if np.shape(gp.z) != (rows, width) or shapes != {(rows,)} or set(map(np.shape, gp.inverses)) != {(rows, rows)}:
+        raise FileError("the rows of the GP do not fit together")
 
 
 def _check_outputs(channels: Channels, mean: np.ndarray, std: np.ndarray) -> None:
     wanted = (len(channels.output_names),)
-    if np.shape(mean) != wanted or np.shape(std) != wanted or not (np.asarray(std) > 0.0).all():
+    numbers = all(isinstance(values, np.ndarray) and values.dtype.kind == "f" for values in (mean, std))
+    if not numbers or mean.shape != wanted or std.shape != wanted or not (std > 0.0).all():
         raise FileError("means, spreads and names do not fit together")
 
 

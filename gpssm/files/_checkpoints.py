@@ -121,7 +121,7 @@ class Folder:
         self._write(f"{stage}.ckpt", content, tensors)
 
     def _write(self, name: str, content: Mapping[str, Any], tensors: Tensors) -> None:
-        write(self._folder / name, KIND, {"identity": self._identity, **content}, tensors)
+        write(self._folder / name, KIND, {"identity": self._identity, **content}, tensors, follow=False)
 
     def _within(self, stage: str) -> list[Path]:
         """Oldest first; names sort by step."""

@@ -4,10 +4,12 @@ Every byte is covered: those of a tensor by the tensor's digest, which stands in
 tensor by the header's own digest, taken with zeros in its place.
 """
 
+import errno
 import hashlib
 import json
 import math
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,9 +47,17 @@ class Header:
     """Bytes of the whole file."""
 
 
-def write(path: Path, kind: str, content: Mapping[str, Any], tensors: Tensors, *, overwrite: bool = True) -> None:
-    """Write a file of this kind, atomically."""
-    write_atomically(path, pack(kind, content, tensors), overwrite=overwrite)
+def write(
+    path: Path,
+    kind: str,
+    content: Mapping[str, Any],
+    tensors: Tensors,
+    *,
+    overwrite: bool = True,
+    follow: bool = True,
+) -> None:
+    """Write a file of this kind, atomically; through a symbolic link unless `follow` is False."""
+    write_atomically(path, pack(kind, content, tensors), overwrite=overwrite, follow=follow)
 
 
 def pack(kind: str, content: Mapping[str, Any], tensors: Tensors) -> bytes:
@@ -88,7 +98,7 @@ def _digest(array: np.ndarray) -> str:
 def read_header(path: Path, kind: str) -> Header:
     """The header alone, checked; the tensors are not read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
             return _header(file, path, kind)[0]
     except OSError as error:
         raise storage_error("read", path, error) from error
@@ -98,7 +108,7 @@ def read(path: Path, kind: str) -> tuple[Header, Tensors]:
     """Header and tensors, every byte checked."""
     try:
         # One open file from beginning to end, so that no half of another one can slip in.
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
             header, front = _header(file, path, kind)
             data = front + file.read()
     except OSError as error:
@@ -111,6 +121,16 @@ def read(path: Path, kind: str) -> tuple[Header, Tensors]:
         if _digest(tensors[name]) != entry["sha256"]:
             raise FileError(_damaged(path, f"'{name}' does not have the digest that the header gives"))
     return header, tensors
+
+
+def _open(path: str, flags: int) -> int:
+    """Files and nothing else: a pipe would let us wait for ever."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    kind = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(descriptor)
+        raise OSError(errno.EISDIR if stat.S_ISDIR(kind) else errno.ENODEV, "not a file")
+    return descriptor
 
 
 def _header(file: BinaryIO, path: Path, kind: str) -> tuple[Header, bytes]:

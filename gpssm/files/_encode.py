@@ -82,6 +82,9 @@ def _decode(node: Any, tensors: Tensors, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise FileError(f"the model is nested more than {MAX_DEPTH} deep: no model of gpssm is")
     if node is None or isinstance(node, bool | int | float | str):
+        # Python reads 1e400 as infinity.
+        if isinstance(node, float) and not np.isfinite(node):
+            raise FileError("a number of the model is not finite: the file was not written by gpssm")
         return node
     if not isinstance(node, dict):
         raise FileError(f"a part of the model is a {type(node).__name__}: damaged, or not written by gpssm")

@@ -1,6 +1,8 @@
 """One writer for each folder of checkpoints."""
 
+import errno
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -30,10 +32,13 @@ class Lock:
     def __init__(self, path: Path):
         self._path = path
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            # Whoever can put a link here could have any file of the user emptied.
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
             raise storage_error("lock", path, error) from error
         try:
+            if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                raise storage_error("lock", path, OSError(errno.ENODEV, "not a file"))
             self._take()
         except BaseException:
             os.close(self._descriptor)

@@ -6,10 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
-
-from gpssm._core._errors import FileError
+from gpssm._core._errors import FileError, StorageError
 from gpssm._core._precision import double_precision
 from gpssm.data import Scaler
 from gpssm.files._check_model import check_model
@@ -51,12 +48,12 @@ def save(
     if unknown:
         raise ValueError(f"units are given for '{min(unknown)}', which is neither an output nor an input")
     encoded, tensors = encode(system, "system")
-    history = None
+    parameters, history = _count(tensors), None
     if system.history is not None:
         history, more = history_to(system.history)
         tensors |= more
     content = {
-        "about": {"kind": type(system).__name__, "parameters": _count(tensors), **system.describe()},
+        "about": {"kind": type(system).__name__, "parameters": parameters, **system.describe()},
         "output_names": list(system.output_names),
         "input_names": list(system.input_names),
         "dt": system.dt,
@@ -67,7 +64,7 @@ def save(
         "history": history,
         "system": encoded,
     }
-    write(Path(path), KIND, content, tensors, overwrite=overwrite)
+    write(_place(path), KIND, content, tensors, overwrite=overwrite)
 
 
 @double_precision
@@ -77,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> AbstractPredictor:
     No code from the file is run. A file that is damaged, cut short, put together from two, of an unknown version or of
     an absurd size is refused with a `FileError`.
     """
-    header, tensors = read(Path(path), KIND)
+    header, tensors = read(_place(path), KIND)
     content = header.content
     try:
         system = decode(content["system"], tensors) if "system" in content else _first_version(content, tensors)
@@ -118,7 +115,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     Keys: kind, parameters and what the kind of model says of itself, output_names, input_names, dt, units, versions,
     settings, history (a summary), events, format_version, bytes.
     """
-    header: Header = read_header(Path(path), KIND)
+    header: Header = read_header(_place(path), KIND)
     content = header.content
     try:
         history = content["history"]
@@ -135,9 +132,16 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"{path}: its header is incomplete ({error})") from error
 
 
+def _place(path: str | os.PathLike[str]) -> Path:
+    place = Path(path)
+    if "\0" in str(place):
+        raise StorageError(f"{str(place)!r} cannot be the name of a file: it holds a zero byte; correct it")
+    return place
+
+
 def _count(tensors: Tensors) -> int:
     """Numbers in all arrays of the model."""
-    return sum(int(leaf.size) for leaf in jax.tree.leaves(tensors) if eqx.is_inexact_array_like(leaf))
+    return sum(int(array.size) for array in tensors.values() if array.dtype.kind == "f")
 
 
 def _names(names: Any) -> tuple[str, ...]:

@@ -14,11 +14,16 @@ Found = tuple[dict[str, Any], Tensors]
 class Store(Protocol):
     """The checkpoints of one fit, as those who record it see them."""
 
-    checkpoints: "Keeper"
     troubled: bool
+
+    @property
+    def checkpoints(self) -> "Keeper":
+        """Where and how often."""
+        ...
 
     def newest(self, stage: str) -> Found | None:
         """The latest good checkpoint within a stage."""
+        ...
 
     def finished(self, stage: str) -> Found | None:
         """The end of a stage, if it was reached."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import jax.random as jr
+import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
@@ -130,7 +131,8 @@ def _seeds(key: PRNGKeyArray, tries: int) -> list[PRNGKeyArray]:
 
 def _judged(fit: Fit, validation: Episodes) -> tuple[float, bool]:
     score = judge(fit.system, validation).free_run
-    return score.log_density, score.poor
+    density = score.log_density
+    return density if np.isfinite(density) else -np.inf, score.poor
 
 
 def _higher(first: Fit, second: Fit, run: Run) -> Fit:

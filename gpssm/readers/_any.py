@@ -44,7 +44,8 @@ def read(
     if isinstance(source, list | tuple) and source and not isinstance(source[0], str | Path):
         if isinstance(source[0], Record):
             return from_benchmark(source, dt=dt)
-        return from_pairs(source, dt=dt, output_names=outputs, input_names=inputs or None)
+        names = {"output_names": _listed(outputs), "input_names": _listed(inputs)}
+        return from_pairs(source, dt=dt, **names)
     if outputs is None:
         raise DataError("say which columns were measured: read(source, outputs=[...], inputs=[...])")
     columns: dict[str, Any] = {"outputs": outputs, "inputs": inputs, "time": time, "dt": dt, "episode": episode}
@@ -54,4 +55,8 @@ def read(
         return from_xarray(source, **columns)
     if hasattr(source, "columns"):
         return from_dataframe(source, resample=resample, **columns)
-    return read_files(source, resample=resample, style=style, **columns)
+    return read_files(source, resample=resample, style=style, **columns)  # pyright: ignore[reportArgumentType]
+
+
+def _listed(names: Names | None) -> list[str] | None:
+    return None if not names else [names] if isinstance(names, str) else list(names)

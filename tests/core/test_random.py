@@ -1,6 +1,7 @@
 """Random keys as users give them."""
 
 import jax.random as jr
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -11,12 +12,14 @@ def numbers(key) -> np.ndarray:
     return np.asarray(jr.key_data(key))
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"seed": 7}, {"key": 7}, {"seed": np.int64(7)}, {"key": np.uint8(7)}],
-    ids=["seed", "key", "int64", "uint8"],
-)
-def test_a_whole_number_is_a_seed_wherever_it_is_given(given):
+@pytest.fixture
+def unchecked(monkeypatch) -> None:
+    """The run-time type checks of the test-suite would complain first; users run without them."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.mark.parametrize("given", [{"seed": 7}, {"key": 7}, {"seed": np.int64(7)}, {"key": np.uint8(7)}], ids=str)
+def test_a_whole_number_is_a_seed_wherever_it_is_given(given, unchecked):
     np.testing.assert_array_equal(numbers(as_key(**given)), numbers(jr.key(7)))
 
 
@@ -41,10 +44,6 @@ def test_a_key_and_a_seed_are_one_too_many(both):
 
 
 @pytest.mark.parametrize("given", [True, 1.5, "0", np.zeros(2)], ids=["bool", "float", "text", "array"])
-def test_anything_else_is_refused_with_a_word_on_what_to_write(given, monkeypatch):
-    import jaxtyping
-
-    # The run-time type checks of the test-suite would complain first; users run without them.
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+def test_anything_else_is_refused_with_a_word_on_what_to_write(given, unchecked):
     with pytest.raises(TypeError, match="write seed=0"):
         as_key(given)

@@ -1,39 +1,32 @@
 """The rule by which a candidate wins, and that it prefers what it should."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import jax.random as jr
 import numpy as np
 import pytest
 
 import gpssm
-from gpssm.evaluate import (
-    AutoregressiveGPCandidate,
-    AutoregressiveLinearCandidate,
-    Blocks,
-    ConstantCandidate,
-    GPSSMCandidate,
-    LinearKalmanCandidate,
-    Score,
-    Selection,
-    grid,
-    identified_linear_mean,
-)
+from gpssm.evaluate import Against, Blocks, Selection, Trial, grid
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.methods import SubspaceMean
+from gpssm.optimisers import LBFGS, Adam
+from gpssm.predict import ConstantPredictor
 
 
 def scored(**values: list[float]) -> Selection:
     """A selection in which the value of each candidate on each fold is as given."""
     scores = [
-        Score(name, f"fold {i}", 0, log_density=value, error=float(np.exp(-value)))
+        Trial(name, f"fold {i}", 0, log_density=value, error=float(np.exp(-value)))
         for name, each in values.items()
         for i, value in enumerate(each)
     ]
-    return Selection(tuple(values), tuple(scores))
+    return Selection(dict.fromkeys(values, gpssm.Constant()), tuple(scores))
 
 
 def test_value_is_in_nats_for_density_and_error_alike():
-    assert Score("a", "f", 0, log_density=-1.0, error=np.exp(2.0)).value == pytest.approx(-1.5)
-    assert Score("a", "f", 0, log_density=1.0, error=1.0, lost="why").value == -np.inf
+    assert Trial("a", "f", 0, log_density=-1.0, error=np.exp(2.0)).value == pytest.approx(-1.5)
+    assert Trial("a", "f", 0, log_density=1.0, error=1.0, failed="why").value == -np.inf
 
 
 def test_simplest_within_one_standard_error_wins():
@@ -58,63 +51,77 @@ def test_large_loss_is_not_excused_by_a_large_standard_error():
 
 def test_seeds_are_averaged_before_folds_are_compared():
     scores = [
-        Score("a", f, s, v, float(np.exp(-v)))
+        Trial("a", f, s, v, float(np.exp(-v)))
         for f, s, v in (("x", 0, 1.0), ("x", 1, 3.0), ("y", 0, 4.0), ("y", 1, 4.0))
     ]
-    row = Selection(("a",), tuple(scores)).rows()[0]
+    row = Selection({"a": gpssm.Constant()}, tuple(scores)).rows()[0]
     assert row.value == pytest.approx(3.0)
     assert row.value_se == pytest.approx(np.std([2.0, 4.0], ddof=1) / np.sqrt(2.0))
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(AbstractMethod):
     """Does not fit."""
 
-    def __call__(self, episodes, *, key):
-        raise gpssm.FitError("no luck\nat all")
+    error: Exception = gpssm.FitError("no luck\nat all")
+
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key) -> Fit:
+        raise self.error
 
 
-@dataclass(frozen=True)
-class Exploding:
-    """Fits, and predicts NaN."""
+class Exploding(AbstractMethod):
+    """Fits, and predicts nonsense."""
 
-    def __call__(self, episodes, *, key):
-        constant = ConstantCandidate()(episodes, key=key)
-        return type(constant)(constant.mean * np.nan, constant.std, constant.channels)
+    value: float = float("nan")
+
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key) -> Fit:
+        made = gpssm.Constant().fit(data, run, key=key)
+        assert isinstance(made.system, ConstantPredictor)
+        return replace(made, system=replace(made.system, mean=np.full_like(made.system.mean, self.value)))
 
 
-@dataclass(frozen=True)
-class Recorder:
+class Remembering(AbstractMethod):
     """A constant that remembers what it was fitted to."""
 
     seen: list
 
-    def __call__(self, episodes, *, key):
-        self.seen.append(episodes)
-        return ConstantCandidate()(episodes, key=key)
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key) -> Fit:
+        self.seen.append(data.episodes)
+        return gpssm.Constant().fit(data, run, key=key)
 
 
 def noise(steps: int = 80) -> gpssm.Episodes:
     return gpssm.Episodes.from_arrays(y=np.random.default_rng(0).standard_normal(steps))
 
 
-def test_failures_are_lost_with_a_reason_and_cannot_win():
-    candidates = {"failing": Failing(), "exploding": Exploding(), "constant": ConstantCandidate()}
+def test_failures_are_kept_with_a_reason_and_cannot_win():
+    candidates = {"failing": Failing(), "exploding": Exploding(), "constant": gpssm.Constant()}
     selection = gpssm.select(candidates, noise(), n_init=3, seeds=1, key=jr.key(0))
     assert selection.winner == "constant"
     failing, exploding, _ = selection.rows()
-    assert set(failing.lost) == {"FitError: no luck"} and len(failing.lost) == 4
-    assert set(exploding.lost) == {"the free run diverged"}
-    assert "lost: FitError: no luck (and 3 more)" in selection.table()
+    assert set(failing.failed) == {"FitError: no luck"} and len(failing.failed) == 4
+    assert set(exploding.failed) == {"the free run diverged"}
+    assert "failed: FitError: no luck (and 3 more)" in selection.table()
     assert ">*constant" in selection.table()
 
 
-def test_all_lost_has_no_winner():
+def test_without_a_candidate_left_there_is_no_winner():
     assert gpssm.select({"failing": Failing()}, noise(), n_init=3, seeds=1, key=jr.key(0)).winner is None
 
 
 def test_held_out_outputs_are_neither_fitted_nor_read_beyond_the_start():
-    episodes, recorder = noise(), Recorder([])
+    episodes, recorder = noise(), Remembering([])
     gpssm.select({"recorder": recorder}, episodes, n_init=3, folds=Blocks(count=4), seeds=2, key=jr.key(0))
     assert len(recorder.seen) == 8
     for i, fitted in enumerate(recorder.seen):
@@ -124,7 +131,7 @@ def test_held_out_outputs_are_neither_fitted_nor_read_beyond_the_start():
 
 def test_constant_has_the_scores_of_its_definition():
     episodes = noise()
-    selection = gpssm.select({"constant": ConstantCandidate()}, episodes, n_init=3, key=jr.key(0))
+    selection = gpssm.select({"constant": gpssm.Constant()}, episodes, n_init=3, key=jr.key(0))
     y, expected = episodes[0].y[:, 0], []
     for k in range(4):
         inside = np.arange(80) // 20 == k
@@ -133,7 +140,7 @@ def test_constant_has_the_scores_of_its_definition():
         z = (scored_part - y[~inside].mean()) / y[~inside].std()
         std = y[~inside].std() / y.std()
         expected.append((np.mean(-0.5 * z**2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)), error))
-    found = [(score.log_density, score.error) for score in selection.scores]
+    found = [(score.log_density, score.error) for score in selection.trials]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -150,39 +157,36 @@ def driven(function, steps: int = 160) -> gpssm.Episodes:
 @pytest.mark.parametrize("function, kind", [(lambda u: 0.7 * u, "linear"), (lambda u: np.sin(2.5 * u), "gp")])
 def test_prefers_the_kind_of_model_that_made_the_data(function, kind):
     candidates = {
-        "constant": ConstantCandidate(),
-        "linear": AutoregressiveLinearCandidate(output_lags=1),
-        "gp": AutoregressiveGPCandidate(output_lags=1, iterations=20),
+        "constant": gpssm.Constant(),
+        "linear": gpssm.ARX(output_lags=1),
+        "gp": gpssm.GPNARX(output_lags=1, iterations=20),
     }
     selection = gpssm.select(candidates, driven(function), n_init=4, num_samples=200, key=jr.key(0))
     assert selection.winner == kind, selection.table()
 
 
 def test_same_key_gives_the_same_scores():
-    candidates = {"linear": AutoregressiveLinearCandidate(output_lags=1)}
-    runs = [gpssm.select(candidates, driven(np.sin), n_init=4, num_samples=40, key=jr.key(3)).scores for _ in range(2)]
+    candidates = {"linear": gpssm.ARX(output_lags=1)}
+    runs = [gpssm.select(candidates, driven(np.sin), n_init=4, num_samples=40, key=jr.key(3)).trials for _ in range(2)]
     assert runs[0] == runs[1]
-    other = gpssm.select(candidates, driven(np.sin), n_init=4, num_samples=40, key=jr.key(4)).scores
+    other = gpssm.select(candidates, driven(np.sin), n_init=4, num_samples=40, key=jr.key(4)).trials
     assert runs[0] != other
 
 
 def test_grid_names_every_combination():
-    made = grid("linear", LinearKalmanCandidate, order=(1, 2), max_radius=(0.9, 1.0))
+    made = grid("linear", gpssm.Linear, order=(1, 2), max_radius=(0.9, 1.0))
     assert list(made) == [
         "linear order=1, max_radius=0.9",
         "linear order=1, max_radius=1.0",
         "linear order=2, max_radius=0.9",
         "linear order=2, max_radius=1.0",
     ]
-    assert made["linear order=2, max_radius=0.9"] == LinearKalmanCandidate(order=2, max_radius=0.9)
-    assert "mean=identified_linear_mean" in next(
-        iter(grid("g", GPSSMCandidate, states=(1,), mean=(identified_linear_mean,)))
-    )
+    assert made["linear order=2, max_radius=0.9"] == gpssm.Linear(order=2, max_radius=0.9)
 
 
 def test_linear_mean_is_the_regression_on_the_outputs():
     episodes = driven(lambda u: 0.7 * u)
-    mean = identified_linear_mean(episodes, 1)
+    mean = SubspaceMean().build(Prepared.of(episodes), 1)
     scaled = gpssm.Scaler.from_episodes(episodes).apply(episodes)[0]
     rows = np.concatenate([scaled.y[:-1], scaled.u[:-1], np.ones((len(scaled) - 1, 1))], axis=1)
     expected = np.linalg.lstsq(rows, scaled.y[1:], rcond=None)[0][:, 0]
@@ -190,17 +194,45 @@ def test_linear_mean_is_the_regression_on_the_outputs():
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_the_winner_is_a_method_to_be_fitted():
+    methods = {"constant": gpssm.Constant(), "arx": gpssm.ARX(1)}
+    selection = gpssm.select(methods, driven(lambda u: 0.7 * u), n_init=4, num_samples=40, key=jr.key(0))
+    assert selection.method is methods["arx"] and not selection.interrupted
+    assert selection.records()[0]["candidate"] == "constant"
+    unnamed = gpssm.select(list(methods.values()), noise(), n_init=3, seeds=1, num_samples=40, seed=0)
+    assert unnamed.candidates == tuple(str(method) for method in methods.values())
+
+
+def test_mistakes_are_forgiven_only_if_asked_for():
+    methods = {"mistaken": Failing(TypeError("no such thing")), "constant": gpssm.Constant()}
+    with pytest.raises(TypeError, match="no such thing"):
+        gpssm.select(methods, noise(), n_init=3, seeds=1)
+    found = gpssm.select(methods, noise(), n_init=3, seeds=1, forgive_mistakes=True)
+    assert found.winner == "constant" and found.trials[0].failed == "TypeError: no such thing"
+
+
+def test_records_of_ones_own_are_one_fold():
+    train, test = noise(80), noise(40)
+    found = gpssm.select({"constant": gpssm.Constant()}, train, folds=Against(test), n_init=3, seeds=3)
+    assert [(trial.fold, trial.seed) for trial in found.trials] == [("test", 0)]
+    with pytest.raises(gpssm.DataError, match="nothing is left to score"):
+        gpssm.select({"constant": gpssm.Constant()}, train, folds=Against(test), n_init=40)
+
+
+def test_the_context_is_a_fifth_of_the_shortest_record_that_is_held_out():
+    found = gpssm.select({"constant": gpssm.Constant()}, noise(80), num_samples=10)
+    held = found.trials[0].held_out
+    assert held is not None and len(held.missed) == 20 - 4
+
+
 @pytest.mark.slow
-def test_gpssm_candidate_with_a_linear_mean_predicts():
-    candidate = GPSSMCandidate(states=1, num_inducing=6, hidden=4, steps=60, iterations=10, mean=identified_linear_mean)
-    selection = gpssm.select(
-        {"gpssm": candidate},
-        driven(np.sin, 80),
-        n_init=4,
-        folds=Blocks(count=2),
-        seeds=1,
-        num_samples=40,
-        key=jr.key(0),
+def test_a_gpssm_with_a_linear_mean_predicts():
+    spec = gpssm.ModelSpec(1, num_inducing=6, mean=SubspaceMean())
+    method = gpssm.Variational(spec, q_x=gpssm.Network(4), optimiser=Adam(60)).then(
+        gpssm.Variational(q_x=gpssm.PerStep(), optimiser=LBFGS(10))
     )
-    assert not selection.rows()[0].lost
+    selection = gpssm.select(
+        {"gpssm": method}, driven(np.sin, 80), n_init=4, folds=Blocks(count=2), seeds=1, num_samples=40, key=jr.key(0)
+    )
+    assert not selection.rows()[0].failed
     assert selection.rows()[0].error < 0.6

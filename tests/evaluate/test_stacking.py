@@ -6,20 +6,11 @@ import pytest
 
 import gpssm
 from gpssm import metrics
-from gpssm.baselines import Constant
-from gpssm.evaluate import (
-    AutoregressiveLinearCandidate,
-    ConstantCandidate,
-    EnsembleCandidate,
-    HeldOut,
-    Mixture,
-    Score,
-    Selection,
-    select,
-)
-from gpssm.evaluate._one_run import Task, numbers_of
-from gpssm.evaluate._one_run import score as score_of
+from gpssm.evaluate import HeldOut, Selection, Shares, Trial, select
 from gpssm.evaluate._stacking import FACTORS, stacking_weights
+from gpssm.evaluate._trial import Task, attempt, numbers_of
+from gpssm.predict import ConstantPredictor, MixturePredictor
+from tests.evaluate.test_select import Exploding
 
 ONCE = np.ones((1, 1))
 
@@ -29,8 +20,8 @@ def _run(missed: np.ndarray, spread: float) -> HeldOut:
     return HeldOut(missed, np.full(missed.shape, spread), np.ones(missed.shape, bool))
 
 
-def _scores(name: str, folds: list[HeldOut], seed: int = 0) -> list[Score]:
-    return [Score(name, f"fold {i}", seed, d.log_density, d.error, held_out=d) for i, d in enumerate(folds)]
+def _scores(name: str, folds: list[HeldOut], seed: int = 0) -> list[Trial]:
+    return [Trial(name, f"fold {i}", seed, d.log_density, d.error, held_out=d) for i, d in enumerate(folds)]
 
 
 def test_one_fold_is_given_the_weights_that_a_search_finds():
@@ -70,8 +61,8 @@ def test_a_common_factor_of_all_densities_changes_nothing():
 def test_the_lost_have_no_share():
     rng = np.random.default_rng(3)
     scores = _scores("good", [_run(rng.standard_normal(50), 1.0), _run(rng.standard_normal(50), 1.0)])
-    scores += [Score("lost", f"fold {i}", 0, -np.inf, np.inf, "it diverged") for i in range(2)]
-    found = Selection(("good", "lost"), tuple(scores)).stacked(key=jr.key(0))
+    scores += [Trial("lost", f"fold {i}", 0, -np.inf, np.inf, "it diverged") for i in range(2)]
+    found = Selection(dict.fromkeys(("good", "lost"), gpssm.Constant()), tuple(scores)).stacked(key=jr.key(0))
     assert found.shares == pytest.approx({"good": 1.0, "lost": 0.0})
 
 
@@ -80,7 +71,7 @@ def test_seeds_are_judged_one_by_one():
     however much its fits disagree."""
     rng = np.random.default_rng(6)
     scores = [score for seed in range(2) for score in _scores("a", [_run(rng.standard_normal(900), 1.0)], seed)]
-    found = Selection(("a",), tuple(scores)).stacked(key=jr.key(0))
+    found = Selection(dict.fromkeys(("a",), gpssm.Constant()), tuple(scores)).stacked(key=jr.key(0))
     assert found.width == pytest.approx(1.0, rel=0.05)
 
 
@@ -88,7 +79,9 @@ def test_a_candidate_with_one_seed_meets_all_seeds_of_the_others():
     """The second seed of "a" misses where the first did not; "b" is as good as the better of the two throughout."""
     near, far = np.zeros(50), np.full(50, 9.0)
     scores = _scores("a", [_run(near, 1.0)], seed=0) + _scores("a", [_run(far, 1.0)], seed=1)
-    found = Selection(("a", "b"), (*scores, *_scores("b", [_run(near, 1.0)]))).stacked(key=jr.key(0))
+    found = Selection(dict.fromkeys(("a", "b"), gpssm.Constant()), (*scores, *_scores("b", [_run(near, 1.0)]))).stacked(
+        key=jr.key(0)
+    )
     assert found.shares["b"] > 0.95
 
 
@@ -96,7 +89,7 @@ def test_a_candidate_with_one_seed_meets_all_seeds_of_the_others():
 def test_a_single_candidate_becomes_as_wide_as_its_misses_are(claimed: float):
     rng = np.random.default_rng(7)
     folds = [_run(rng.standard_normal((300, 2)), claimed) for _ in range(4)]
-    found = Selection(("a",), tuple(_scores("a", folds))).stacked(key=jr.key(0))
+    found = Selection(dict.fromkeys(("a",), gpssm.Constant()), tuple(_scores("a", folds))).stacked(key=jr.key(0))
     assert found.width * claimed == pytest.approx(1.0, rel=FACTORS[1] / FACTORS[0] - 1.0)
 
 
@@ -106,7 +99,9 @@ def test_a_mixture_of_candidates_whose_bands_are_right_is_narrowed():
     first, second = rng.standard_normal((2, 4, 300))
     scores = _scores("knows first", [_run(part, 1.0) for part in second])
     scores += _scores("knows second", [_run(part, 1.0) for part in first])
-    found = Selection(("knows first", "knows second"), tuple(scores)).stacked(key=jr.key(0))
+    found = Selection(dict.fromkeys(("knows first", "knows second"), gpssm.Constant()), tuple(scores)).stacked(
+        key=jr.key(0)
+    )
     assert found.width < 0.95
     assert found.shares["knows first"] == pytest.approx(0.5, abs=0.1)
 
@@ -121,13 +116,13 @@ def test_steps_that_no_candidate_allows_are_refused():
 def test_records_that_share_a_name_are_different_folds():
     rng = np.random.default_rng(5)
     episodes = gpssm.Episodes([gpssm.Episode(y=rng.standard_normal(60)) for _ in range(2)])
-    found = select({"a": ConstantCandidate()}, episodes, n_init=4, folds=gpssm.evaluate.LongRuns(4), key=jr.key(0))
-    assert len({score.fold for score in found.scores}) == 4
+    found = select({"a": gpssm.Constant()}, episodes, n_init=4, folds=gpssm.evaluate.LongRuns(4), key=jr.key(0))
+    assert len({score.fold for score in found.trials}) == 4
 
 
 def test_without_any_candidate_left_there_is_no_mixture():
-    lost = Selection(("a",), (Score("a", "f", 0, -np.inf, np.inf, "it diverged"),))
-    with pytest.raises(ValueError, match="all candidates were lost"):
+    lost = Selection(dict.fromkeys(("a",), gpssm.Constant()), (Trial("a", "f", 0, -np.inf, np.inf, "it diverged"),))
+    with pytest.raises(ValueError, match="all candidates failed"):
         lost.stacked(key=jr.key(0))
 
 
@@ -136,9 +131,9 @@ def test_scores_of_a_selection_can_be_stacked():
     y = rng.standard_normal((120, 2)) * np.array([1.0, 3.0])
     y[5, 0] = np.nan
     episodes = gpssm.Episodes([gpssm.Episode(y=np.nan_to_num(y), mask=np.isfinite(y))])
-    found = select({"a": ConstantCandidate(), "b": ConstantCandidate()}, episodes, n_init=4, key=jr.key(0))
+    found = select({"a": gpssm.Constant(), "b": gpssm.Constant()}, episodes, n_init=4, key=jr.key(0))
     assert found.stacked(key=jr.key(1)).shares == pytest.approx({"a": 0.5, "b": 0.5})
-    for score in found.scores:
+    for score in found.trials:
         assert score.held_out is not None
         # Two outputs in every step but the one with a gap.
         assert score.held_out.known.sum() == 2 * 26 - ("[0:" in score.fold)
@@ -151,8 +146,11 @@ def test_scores_are_those_of_the_metrics():
     train, test = gpssm.Episodes([gpssm.Episode(y=y)]), gpssm.Episode(y=y + 1.0, mask=mask)
     fold = gpssm.evaluate.Fold("f", train, (test,))
     scaler = gpssm.Scaler.from_episodes(train)
-    task = Task("a", ConstantCandidate(), fold, 0, scaler, 4, 50, *numbers_of(jr.key(0)))
-    found, constant = score_of(task), ConstantCandidate()(train, key=jr.key(0))
+    task = Task("a", gpssm.Constant(), fold, 0, scaler, 4, 50, *numbers_of(jr.key(0)))
+    found = attempt(task)
+    assert found is not None
+    constant = gpssm.fit(train, gpssm.Constant(), progress=gpssm.Silent()).system
+    assert isinstance(constant, ConstantPredictor)
     scale = scaler.output_scale
     truth, mean = (test.y[4:] / scale, np.broadcast_to(constant.mean / scale, (36, 2)))
     std = np.broadcast_to(constant.std / scale, (36, 2))
@@ -160,27 +158,21 @@ def test_scores_are_those_of_the_metrics():
     assert found.log_density == pytest.approx(metrics.log_density_gaussian(truth, mean, std, where=mask[4:]))
 
 
-class _Explodes:
-    def __call__(self, episodes: gpssm.Episodes, *, key: object) -> Constant:
-        return Constant(np.full(1, 1e200), np.ones(1), Constant.fit(episodes).channels)
-
-
-def test_a_run_beyond_all_numbers_is_lost_and_not_an_accident():
+def test_a_run_beyond_all_numbers_has_failed_and_is_no_accident():
     episodes = gpssm.Episodes([gpssm.Episode(y=np.random.default_rng(10).standard_normal(80))])
     with np.errstate(all="raise"):
-        found = select({"a": _Explodes()}, episodes, n_init=4, seeds=1, key=jr.key(0))
-    assert {score.lost for score in found.scores} == {"the free run diverged"}
+        found = select({"a": Exploding(1e200)}, episodes, n_init=4, seeds=1, key=jr.key(0))
+    assert {trial.failed for trial in found.trials} == {"the free run diverged"}
 
 
 def test_a_mixture_is_made_of_those_with_a_share_worth_a_fit():
-    candidates = {
-        "a": ConstantCandidate(),
-        "b": AutoregressiveLinearCandidate(1),
-        "c": AutoregressiveLinearCandidate(2),
-    }
-    found = EnsembleCandidate.of(candidates, Mixture({"a": 0.7, "b": 0.01, "c": 0.29}, 0.8))
-    assert found == EnsembleCandidate((candidates["a"], candidates["c"]), (0.7, 0.29), 0.8)
-    with pytest.raises(ValueError, match=r"share of 0\.9"):
-        EnsembleCandidate.of(candidates, Mixture({"a": 0.7, "c": 0.3}, 1.0), smallest=0.9)
-    with pytest.raises(ValueError, match="not given: d"):
-        EnsembleCandidate.of(candidates, Mixture({"a": 0.5, "d": 0.5}, 1.0))
+    shares = Shares({"a": 0.7, "b": 0.01, "c": 0.29}, 0.8)
+    assert shares.above(0.02) == {"a": 0.7, "c": 0.29}
+    members = {"constant": gpssm.Constant(), "arx": gpssm.ARX(1)}
+    episodes = gpssm.Episodes([gpssm.Episode(y=np.random.default_rng(10).standard_normal(80))])
+    fit = gpssm.fit(episodes, gpssm.Stacked(members), progress=gpssm.Silent(), seed=0)
+    assert isinstance(fit.system, MixturePredictor)
+    found = select(members, episodes, seeds=1, key=jr.split(jr.key(0), 3)[0])
+    expected = found.stacked(key=jr.split(jr.key(0), 3)[1])
+    assert fit.system.weights == tuple(expected.above(0.02).values())
+    assert fit.system.width == expected.width

@@ -122,6 +122,28 @@ def test_a_second_writer_is_refused(tmp_path):
         assert (tmp_path / "lock").read_text(encoding="ascii") == f"{os.getpid()}\n"
 
 
+def test_links_in_the_folder_lead_nowhere(tmp_path):
+    """In a shared or downloaded folder anybody can put a link under a name that is known beforehand."""
+    precious, folder = tmp_path / "precious", tmp_path / "c"
+    precious.write_text("of great value", encoding="utf-8")
+    folder.mkdir()
+    (folder / "lock").symlink_to(precious)
+    with pytest.raises(gpssm.files.StorageError, match="symbolic link"), gpssm.Checkpoints(folder).open({}):
+        pytest.fail("must not be opened")
+    (folder / "lock").unlink()
+    (folder / "1-fit-000000050-000.ckpt").symlink_to(precious)
+    _write(folder, range(50, 100, 50))
+    assert not (folder / "1-fit-000000050-000.ckpt").is_symlink()
+    assert _newest(folder) == 50
+    assert precious.read_text(encoding="utf-8") == "of great value"
+
+
+def test_a_lock_that_is_no_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "lock")
+    with pytest.raises(gpssm.files.StorageError, match="device"), gpssm.Checkpoints(tmp_path).open({}):
+        pytest.fail("must not be opened")
+
+
 HOLD = """
 import fcntl, os, sys, time
 with open(sys.argv[1], "w") as lock:

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import stat
 import struct
 from pathlib import Path
 
@@ -49,6 +50,35 @@ def test_a_device_in_place_of_a_file(saved):
 def test_a_name_that_is_too_long(tmp_path, saved):
     with pytest.raises(gpssm.files.StorageError, match="shorter"):
         gpssm.save(saved, tmp_path / ("m" * 300))
+
+
+def test_a_name_that_only_bytes_make_too_long(tmp_path, saved):
+    """Sixty letters of four bytes each are a legal name; the temporary one beside it must be legal as well."""
+    name = "\N{SNOWMAN WITHOUT SNOW}" * 80
+    assert len(name.encode()) == 240
+    gpssm.save(saved, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_name_with_a_zero_byte(tmp_path, saved):
+    for use in (lambda path: gpssm.save(saved, path), gpssm.load, gpssm.describe):
+        with pytest.raises(gpssm.files.StorageError, match="zero byte"):
+            use(tmp_path / "m\0.gpssm")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path, saved):
+    os.mkfifo(tmp_path / "pipe")
+    for use in (gpssm.load, gpssm.describe, lambda path: gpssm.save(saved, path)):
+        with pytest.raises(gpssm.files.StorageError, match="device"):
+            use(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_who_may_read_the_old_file_may_read_the_new_one_and_nobody_else(tmp_path, saved, mode):
+    gpssm.save(saved, tmp_path / "m")
+    (tmp_path / "m").chmod(mode)
+    gpssm.save(saved, tmp_path / "m")
+    assert stat.S_IMODE((tmp_path / "m").stat().st_mode) == mode
 
 
 def test_not_overwriting(tmp_path, saved):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.baselines import LinearKalman, kalman_evidence
-from gpssm.methods.linear._kalman import _free_run_log_density, _growth, _Records
+from gpssm.methods import Linear
+from gpssm.methods.linear._kalman import _free_run_log_density, _growth, _Records, kalman_evidence
 from gpssm.methods.linear._start import LinearSystem, linear_starts, spectral_radius
 from gpssm.models._batch import Batch
 from gpssm.predict import MeanOnly
 from tests.reference.compiling import constant
+from tests.reference.fitting import learnt
 from tests.reference.kalman import LinearModel, evidence
 
 TRUTH = LinearModel(
@@ -41,7 +42,7 @@ def records(missing: float = 0.0) -> gpssm.Episodes:
 
 @constant
 def fitted() -> gpssm.System:
-    return LinearKalman.fit(records(missing=0.1), order=2, iterations=60, key=jr.key(0))
+    return learnt(records(missing=0.1), Linear(2, iterations=60))
 
 
 def as_reference(identified: gpssm.System) -> LinearModel:
@@ -94,7 +95,7 @@ def test_what_stands_at_missing_entries_does_not_matter():
     hidden = gpssm.Episodes(
         [gpssm.Episode(y=np.where(e.observed, e.y, 7.0), u=e.u, mask=e.observed, name=e.name) for e in episodes]
     )
-    again = LinearKalman.fit(hidden, order=2, iterations=60, key=jr.key(0))
+    again = learnt(hidden, Linear(2, iterations=60))
     np.testing.assert_array_equal(again.model.transition.mean.state_matrix, fitted().model.transition.mean.state_matrix)
 
 
@@ -108,9 +109,7 @@ def test_free_run_does_not_see_later_outputs():
 def test_growing_data_give_a_model_that_does_not_explode():
     rng = np.random.default_rng(0)
     y = np.exp(0.05 * np.arange(60.0))[:, None] + 0.01 * rng.standard_normal((60, 1))
-    identified = LinearKalman.fit(
-        gpssm.Episodes.from_arrays(y=y), order=1, iterations=30, max_radius=0.98, key=jr.key(0)
-    )
+    identified = learnt(gpssm.Episodes.from_arrays(y=y), Linear(1, iterations=30, max_radius=0.98))
     assert spectral_radius(np.asarray(identified.model.transition.mean.state_matrix)) <= 0.98 + 1e-9
 
 
@@ -174,7 +173,7 @@ def test_free_run_log_density_is_that_of_the_marginals():
 
 def test_free_run_share_trades_evidence_for_free_runs():
     episodes = records(missing=0.1)
-    free = LinearKalman.fit(episodes, order=2, iterations=60, simulation_weight=1.0, key=jr.key(0))
+    free = learnt(episodes, Linear(2, iterations=60, simulation_weight=1.0))
     padded = Batch.of(fitted().scaler.apply(episodes))
     data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
     assert _free_run_log_density(free.model, data) > _free_run_log_density(fitted().model, data)

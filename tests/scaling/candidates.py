@@ -1,18 +1,22 @@
-"""Candidates that go wrong, and work for pools. In a module of their own, which other processes can import."""
+"""Methods that go wrong, and work for pools. In a module of their own, which other processes can import."""
 
 import os
 import signal
-from dataclasses import dataclass
 from typing import Any
 
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 
-@dataclass(frozen=True)
-class Raises:
-    """A candidate that fails, in one way or another."""
+
+class Raises(AbstractMethod):
+    """A method that fails, in one way or another."""
 
     error: Exception
 
-    def __call__(self, episodes: Any, *, key: Any) -> Any:
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key: Any) -> Fit:
         raise self.error
 
 

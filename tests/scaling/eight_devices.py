@@ -12,11 +12,13 @@ import numpy as np
 import optax
 
 import gpssm
-from gpssm.optimisers._adam import prepare
+from gpssm.fitting._problem import prepare
+from gpssm.inference import Collapsed, Explicit, MeanField, NaturalGradient
+from gpssm.models import GPSSM, Batch
+from gpssm.optimisers import LBFGS, FullBatch, Minibatches
 from gpssm.optimisers._loop import start as begin
 from gpssm.optimisers._step import compiled_steps
 from tests.scaling.problems import episodes, numbers, start
-from gpssm.models._batch import Batch
 
 OPTIMISER = optax.adam(1e-2)
 
@@ -30,10 +32,10 @@ def all_reduces(program: str) -> dict[str, int]:
     return {"all": sum(counts.values()), "in the loop over steps": sum(counts[body] for body in bodies)}
 
 
-def compare(inference: gpssm.MeanField, model: gpssm.GPSSM, batches: object) -> dict[str, object]:
+def compare(inference: MeanField, model: GPSSM, batches: object) -> dict[str, object]:
     """Two steps of Adam, on eight devices and on one."""
     data = Batch.of(gpssm.Scaler.from_episodes(episodes()).apply(episodes()))
-    problem, state = begin(prepare(model, inference, np.float64), data, OPTIMISER, None)
+    problem, state = begin(prepare((model, inference), np.float64), data, OPTIMISER, None)
     keys, kind = jr.key_data(jr.split(jr.key(5), 2)), jr.key_impl(jr.key(5))
     alone, trace, _ = compiled_steps(problem, OPTIMISER, batches, data, state, keys, kind, None)
     devices = gpssm.Devices.first(8)
@@ -51,18 +53,18 @@ def compare(inference: gpssm.MeanField, model: gpssm.GPSSM, batches: object) -> 
 
 def polished(devices: gpssm.Devices | None) -> np.ndarray:
     """Two iterations of L-BFGS."""
-    made = gpssm.fit_free(
-        start(gpssm.Collapsed(), network=False)[0], episodes(), iterations=2, devices=devices, key=jr.key(0)
-    )
-    return numbers((made.identified.model, made.inference))
+    method = gpssm.Variational(start(Collapsed(), network=False)[0], q_x=gpssm.PerStep(), optimiser=LBFGS(2))
+    made = gpssm.fit(episodes(), method, devices=devices, progress=gpssm.Silent())
+    assert isinstance(made.system, gpssm.System)
+    return numbers((made.system.model, made.inference))
 
 
 if __name__ == "__main__":
     told = {}
     for name, inducing, network, batches in (
-        ("explicit", gpssm.Explicit(), True, gpssm.FullBatch()),
-        ("collapsed", gpssm.Collapsed(), False, gpssm.FullBatch()),
-        ("natural", gpssm.NaturalGradient(0.3), False, gpssm.Minibatches(5)),
+        ("explicit", Explicit(), True, FullBatch()),
+        ("collapsed", Collapsed(), False, FullBatch()),
+        ("natural", NaturalGradient(0.3), False, Minibatches(5)),
     ):
         model, inference = start(inducing, network=network)
         told[name] = compare(inference, model, batches)

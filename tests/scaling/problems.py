@@ -6,6 +6,9 @@ import numpy as np
 import optax
 
 import gpssm
+from gpssm.inference import AbstractInducing, BiRNN, MeanField, MonteCarlo, PerStepStates
+from gpssm.models import GPSSM
+from gpssm.optimisers import Adam
 
 SLOPE = optax.sgd(1e-2)
 """One step changes the parameters by a hundredth of the gradient, with the minus sign."""
@@ -21,16 +24,22 @@ def episodes() -> gpssm.Episodes:
     )
 
 
-def start(inducing: gpssm.Explicit | gpssm.Collapsed, *, network: bool) -> tuple[gpssm.GPSSM, gpssm.MeanField]:
-    model = gpssm.GPSSM.from_data(episodes(), state_dim=1, num_inducing=4, key=jr.key(0))
+def start(inducing: AbstractInducing, *, network: bool) -> tuple[GPSSM, MeanField]:
+    model = GPSSM.from_data(episodes(), state_dim=1, num_inducing=4, key=jr.key(0))
     recognition = (
-        gpssm.BiRNN.from_data(episodes(), state_dim=1, hidden=3, key=jr.key(1))
+        BiRNN.from_data(episodes(), state_dim=1, hidden=3, key=jr.key(1))
         if network
-        else gpssm.PerStepStates.from_data(episodes(), state_dim=1)
+        else PerStepStates.from_data(episodes(), state_dim=1)
     )
-    return model, gpssm.MeanField(recognition, inducing, gpssm.MonteCarlo(1))
+    return model, MeanField(recognition, inducing, MonteCarlo(1))
 
 
 def numbers(tree: object) -> np.ndarray:
     """All parameters in a row."""
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)])
+
+
+def method(inducing: AbstractInducing) -> gpssm.Variational:
+    """One step along the gradient, with a network."""
+    model, inference = start(inducing, network=True)
+    return gpssm.Variational(model, inference=inference, optimiser=Adam(1, transformation=SLOPE))

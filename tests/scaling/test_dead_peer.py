@@ -14,6 +14,8 @@ from gpssm.files._checkpoints import KIND
 from gpssm.files._container import read
 from tests.scaling.test_devices import ROOT, free_port
 
+pytestmark = pytest.mark.system
+
 EXIT_PEER_LOST, SOON = 7, 15.0
 
 
@@ -67,7 +69,7 @@ def test_a_dead_process_ends_the_others_and_leaves_a_good_checkpoint(records, tm
     assert code == EXIT_PEER_LOST, said
     assert seconds < SOON
     assert "another process of this fit was lost" in said
-    checkpoints = sorted((tmp_path / "m.gpssm.checkpoints").glob("1-fit-*.ckpt"))
+    checkpoints = sorted((tmp_path / "m.gpssm.checkpoints").glob("1.train-*.ckpt"))
     header, tensors = read(checkpoints[-1], KIND)
     assert header.content["step"] > 0
     assert all(np.isfinite(tensor).all() for name, tensor in tensors.items() if name.startswith("state"))

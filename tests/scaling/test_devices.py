@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 import gpssm
-from tests.scaling.problems import SLOPE, episodes, numbers, start
+from gpssm.inference import Explicit
+from tests.scaling.problems import episodes, method, numbers
+
+pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,15 +78,16 @@ def test_gradients_of_two_processes_are_those_of_one(tmp_path):
             process.kill()
     assert [process.returncode for process in running] == [0, 0], told
     first, second = (np.load(tmp_path / f"{process}.npz") for process in range(2))
-    alone = gpssm.fit(*start(gpssm.Explicit(), network=True), episodes(), optimiser=SLOPE, steps=1, key=jr.key(3))
-    expected = np.concatenate([numbers((alone.identified.model, alone.inference)), alone.history.bound])
+    alone = gpssm.fit(episodes(), method(Explicit()), progress=gpssm.Silent(), key=jr.key(3))
+    assert isinstance(alone.system, gpssm.System)
+    expected = np.concatenate([numbers((alone.system.model, alone.inference)), alone.history.bound])
     np.testing.assert_allclose(first["first"], expected, rtol=0, atol=1e-14)  # 1e-12 in the gradient
     for same in (first["again"], second["first"], second["again"]):
         np.testing.assert_array_equal(same, first["first"])
     # Only the first shows progress and writes.
     assert [out for out, _ in told] == ["", ""]
     assert "ELBO" in told[0][1] and "ELBO" not in told[1][1]
-    assert (tmp_path / "of 0" / "1-fit.ckpt").exists() and not (tmp_path / "of 1").exists()
+    assert (tmp_path / "of 0" / "train.ckpt").exists() and not (tmp_path / "of 1").exists()
 
 
 def test_devices_that_are_not_there_are_refused():

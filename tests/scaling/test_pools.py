@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.pools import AbstractPool, DaskPool, Serial, Lost, ProcessPool
-from gpssm.evaluate import AutoregressiveLinearCandidate, Blocks, ConstantCandidate, LinearKalmanCandidate
+from gpssm.evaluate import Against, Blocks, Selection
+from gpssm.pools import AbstractPool, DaskPool, Lost, ProcessPool, Serial
 from tests.scaling.candidates import Raises, square, square_or_die, threads
+
+pytestmark = pytest.mark.system
 
 
 def records(count: int = 3, steps: int = 60) -> gpssm.Episodes:
@@ -25,9 +27,9 @@ def records(count: int = 3, steps: int = 60) -> gpssm.Episodes:
 
 
 CANDIDATES = {
-    "constant": ConstantCandidate(),
+    "constant": gpssm.Constant(),
     "unlucky": Raises(ArithmeticError("it exploded")),
-    "arx": AutoregressiveLinearCandidate(1),
+    "arx": gpssm.ARX(1),
     "mistaken": Raises(TypeError("no such thing")),
 }
 
@@ -39,30 +41,42 @@ def dask_pool():
         yield DaskPool(client)
 
 
-def swept(pool: AbstractPool) -> gpssm.Sweep:
+def swept(pool: AbstractPool) -> Selection:
     train, test = records().split(test=1)
-    return gpssm.sweep(CANDIDATES, train, test, n_init=5, seeds=2, num_samples=10, pool=pool, key=jr.key(0))
+    return gpssm.select(
+        CANDIDATES,
+        train,
+        folds=Against(test),
+        n_init=5,
+        seeds=2,
+        num_samples=10,
+        pool=pool,
+        forgive_mistakes=True,
+        key=jr.key(0),
+    )
 
 
-def check(sweep: gpssm.Sweep):
+def check(sweep: Selection):
     """As it is in this process, in the same order, and failures are rows."""
     here = swept(Serial())
-    assert [(r.candidate, r.seed, r.lost) for r in sweep.rows] == [(r.candidate, r.seed, r.lost) for r in here.rows]
-    for row, other in zip(sweep.rows, here.rows, strict=True):
+    assert [(r.candidate, r.seed, r.failed) for r in sweep.trials] == [
+        (r.candidate, r.seed, r.failed) for r in here.trials
+    ]
+    for row, other in zip(sweep.trials, here.trials, strict=True):
         assert row.log_density == pytest.approx(other.log_density, rel=1e-9)
         assert row.error == pytest.approx(other.error, rel=1e-9)
 
 
 def test_a_sweep_is_one_table_with_a_row_for_each_run():
     sweep = swept(Serial())
-    runs = [(row.candidate, row.seed) for row in sweep.rows]
+    runs = [(row.candidate, row.seed) for row in sweep.trials]
     assert runs == [("constant", 0), ("unlucky", 0), ("unlucky", 1), ("arx", 0), ("mistaken", 0), ("mistaken", 1)]
-    assert sweep.rows[1].lost == "ArithmeticError: it exploded"
-    assert sweep.rows[4].lost == "TypeError: no such thing"
-    assert sweep.best is sweep.rows[3]
+    assert sweep.trials[1].failed == "ArithmeticError: it exploded"
+    assert sweep.trials[4].failed == "TypeError: no such thing"
+    assert sweep.best == "arx"
     lines = sweep.table().splitlines()
-    assert len(lines) == 7 and lines[4].startswith("* arx") and "lost: TypeError" in lines[5]
-    assert sweep.records()[3]["error"] == sweep.rows[3].error
+    assert len(lines) == 5 and lines[3].startswith(">*arx") and "failed: TypeError" in lines[4]
+    assert sweep.records()[3]["error"] == sweep.trials[3].error
 
 
 def test_processes_give_the_same_table():
@@ -79,7 +93,7 @@ def test_a_cluster_hands_on_what_a_task_raises(dask_pool):
 
 
 def test_selection_does_not_depend_on_the_pool(dask_pool):
-    candidates = {"constant": ConstantCandidate(), "linear": LinearKalmanCandidate(order=1, iterations=3)}
+    candidates = {"constant": gpssm.Constant(), "linear": gpssm.Linear(1, iterations=3)}
     tables = [
         gpssm.select(candidates, records(1), n_init=4, folds=Blocks(2), pool=pool, key=jr.key(0)).table()
         for pool in (Serial(), dask_pool)

@@ -16,21 +16,20 @@ if __name__ == "__main__":
     with gpssm.distributed(coordinator=f"127.0.0.1:{port}", processes=2, process=process) as devices:
         import jax.random as jr
 
-        from tests.scaling.problems import SLOPE, episodes, numbers, start
+        from gpssm.inference import Explicit
+        from tests.scaling.problems import episodes, method, numbers
 
         def fit() -> np.ndarray:
             made = gpssm.fit(
-                *start(gpssm.Explicit(), network=True),
                 episodes(),
-                optimiser=SLOPE,
-                steps=1,
+                method(Explicit()),
                 devices=devices,
                 progress=gpssm.Console(),
                 # Each has a folder of its own, as on hosts that share no disk: only that of the first may be used.
                 checkpoints=gpssm.Checkpoints(folder / f"of {process}"),
                 key=jr.key(3),
             )
-            return np.concatenate([numbers((made.identified.model, made.inference)), made.history.bound])
+            return np.concatenate([numbers((made.system.model, made.inference)), made.history.bound])
 
         first = fit()
         again = fit()  # finds the end of the first in the checkpoints of process 0
