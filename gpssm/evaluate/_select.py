@@ -67,7 +67,12 @@ def _named(methods: Mapping[str, AbstractMethod] | Iterable[AbstractMethod]) -> 
     """Methods by the names given to them, or by what they print as."""
     if isinstance(methods, Mapping):
         return {str(name): method for name, method in methods.items()}
-    return {str(method): method for method in methods}
+    given = tuple(methods)
+    named = {str(method): method for method in given}
+    if len(named) < len(given):
+        # Arrays, such as those of a kernel, print by their shape only.
+        raise ValueError('two of the methods print alike and cannot be told apart: give names, {"first": method, ...}')
+    return named
 
 
 def _context(folds: AbstractFolds, episodes: Episodes) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._params import cast, trainable_mask
@@ -50,7 +51,7 @@ class Problem(eqx.Module):
         mask = trainable_mask(tree, [*frozen, held])
         if not any(jax.tree.leaves(mask)):
             raise ValueError("nothing to train: every parameter is frozen")
-        return cls(_Hashable(mask), jnp.sum(data.valid).astype(data.y.dtype))
+        return cls(_Hashable(mask), jnp.asarray(np.sum(np.asarray(data.valid)), data.y.dtype))
 
     def split(self, tree: Tree) -> tuple[PyTree, PyTree]:
         """Trained leaves, and the rest."""
@@ -104,7 +105,9 @@ def finish(tree: Tree, data: Batch, *, key: PRNGKeyArray) -> tuple[Tree, bool]:
     """
     model, inference = tree
     finished = inference.finish(model, data, key=key)
-    if not all(jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(eqx.filter(finished, eqx.is_inexact_array))):
+    leaves = jax.tree.leaves(eqx.filter(finished, eqx.is_inexact_array))
+    # By NumPy: for JAX each shape would be a program to compile.
+    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in leaves):
         return tree, False
     return (finished, inference), True
 

@@ -3,8 +3,8 @@
 import time
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
@@ -66,7 +66,7 @@ class Adam(AbstractOptimiser):
         if before is not None:
             return Trained(*before)
         loop_key, finish_key, watch_key = jr.split(key, 3)
-        history = History(float(jnp.sum(data.valid)))
+        history = History(float(np.sum(np.asarray(data.valid))))
         result, last = Result.finished, None
         resumed = None if stage.store is None else stage.resume(start(tree, data, optimiser, training.freeze)[1])
         if resumed is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.evaluate import Blocks, EpisodeFolds, LongRuns
+from gpssm.evaluate import Against, Blocks, EpisodeFolds, LongRuns
 from gpssm.evaluate._folds import default_folds
 
 
@@ -49,6 +49,14 @@ def test_each_episode_is_held_out_once():
     assert sorted(held) == [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]
     for fold in folds:
         assert len(fold.train) + len(fold.test) == 6
+
+
+def test_records_of_ones_own_leave_all_of_the_others_to_fit():
+    train, test = gpssm.Episodes.from_arrays(y=[counted(9), counted(9)]), gpssm.Episodes.from_arrays(y=counted(8))
+    (fold,) = Against(test).split(train, n_init=7)
+    assert fold.train is train and fold.test == tuple(test)
+    with pytest.raises(gpssm.DataError, match="no more than n_init=8 samples"):
+        Against(test).split(train, n_init=8)
 
 
 def test_default_follows_the_number_of_records():

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import jax
 import jax.random as jr
 import numpy as np
 import pytest
+from gpjax.kernels import RBF
 
 import gpssm
 from gpssm.evaluate import Against, Blocks, Selection, Trial, grid
@@ -203,6 +205,88 @@ def test_the_winner_is_a_method_to_be_fitted():
     assert unnamed.candidates == tuple(str(method) for method in methods.values())
 
 
+def test_methods_that_print_alike_need_names():
+    """Arrays print by their shape: one of two kernels would silently take the place of the other."""
+    alike = [gpssm.GPNARX(kernel=RBF(lengthscale=jax.device_put(np.full(2, scale)))) for scale in (0.5, 2.0)]
+    assert str(alike[0]) == str(alike[1])
+    with pytest.raises(ValueError, match="give names"):
+        gpssm.select(alike, noise(), n_init=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"methods": {}}, "no methods"), ({"methods": []}, "no methods"), ({"seeds": 0}, "seeds=0")],
+)
+def test_nothing_to_do_is_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        gpssm.select(**({"methods": [gpssm.Constant()], "episodes": noise(), "n_init": 3} | arguments))
+
+
+def test_a_method_that_does_not_depend_on_the_key_is_fitted_once_for_all_seeds():
+    methods = {"constant": gpssm.Constant(), "remembering": Remembering([])}
+    found = gpssm.select(methods, noise(), n_init=3, seeds=3, num_samples=10)
+    tried = [(trial.candidate, trial.seed) for trial in found.trials]
+    assert [tried.count(("constant", seed)) for seed in range(3)] == [4, 0, 0]
+    assert [tried.count(("remembering", seed)) for seed in range(3)] == [4, 4, 4]
+    assert len(methods["remembering"].seen) == 12
+
+
+COLUMNS = {"candidate", "fold", "seed", "failed", "seconds"} | {
+    "log_density", "error", "value", "fit_percent", "coverage95"
+}  # fmt: skip
+
+
+def test_records_hold_every_trial_in_plain_numbers():
+    found = gpssm.select({"failing": Failing(), "constant": gpssm.Constant()}, noise(), n_init=3, seeds=1)
+    for row, trial in zip(found.records(), found.trials, strict=True):
+        assert set(row) == COLUMNS
+        assert all(value is None or type(value) in (str, int, float) for value in row.values())
+        assert (row["candidate"], row["fold"], row["failed"]) == (trial.candidate, trial.fold, trial.failed)
+        assert row["seconds"] >= 0.0
+    assert found.records()[0]["failed"] == "FitError: no luck"
+    assert np.isnan(found.records()[0]["fit_percent"])
+    assert 0.5 < found.records()[-1]["coverage95"] <= 1.0
+
+
+class Interrupting(AbstractMethod):
+    """The user presses Ctrl-C during the fit to the third fold."""
+
+    calls: list
+
+    @property
+    def deterministic(self) -> bool:
+        return True
+
+    def fit(self, data: Prepared, run: Run, *, key) -> Fit:
+        self.calls.append(len(self.calls))
+        made = gpssm.Constant().fit(data, run, key=key)
+        return made.ended(gpssm.Result.interrupted) if len(self.calls) == 3 else made
+
+
+def test_an_interrupted_selection_keeps_what_was_tried_and_trusts_only_what_was_tried_on_everything():
+    methods = {"constant": gpssm.Constant(), "interrupting": Interrupting([]), "never": Remembering([])}
+    found = gpssm.select(methods, noise(), n_init=3, seeds=1, num_samples=10)
+    assert found.interrupted
+    assert [trial.candidate for trial in found.trials] == ["constant"] * 4 + ["interrupting"] * 2
+    assert not methods["never"].seen
+    assert (found.winner, found.best) == ("constant", "constant")
+    assert [row.failed != () for row in found.rows()] == [False, True, True]
+    assert "interrupted" in found.table()
+
+
+def test_a_selection_without_a_winner_says_why():
+    found = gpssm.select({"failing": Failing()}, noise(), n_init=3, seeds=1)
+    assert found.winner is None and found.best is None
+    with pytest.raises(ValueError, match="all candidates failed: FitError: no luck"):
+        found.method  # noqa: B018
+
+
+def test_a_method_that_needs_more_context_than_there_is_has_failed():
+    found = gpssm.select({"long": gpssm.ARX(5), "constant": gpssm.Constant()}, noise(), n_init=3, seeds=1)
+    assert found.winner == "constant"
+    assert "needs 5 samples to start, and n_init is 3" in found.trials[0].failed
+
+
 def test_mistakes_are_forgiven_only_if_asked_for():
     methods = {"mistaken": Failing(TypeError("no such thing")), "constant": gpssm.Constant()}
     with pytest.raises(TypeError, match="no such thing"):
@@ -215,6 +299,8 @@ def test_records_of_ones_own_are_one_fold():
     train, test = noise(80), noise(40)
     found = gpssm.select({"constant": gpssm.Constant()}, train, folds=Against(test), n_init=3, seeds=3)
     assert [(trial.fold, trial.seed) for trial in found.trials] == [("test", 0)]
+    truth, mean, std = test[0].y[3:], train[0].y.mean(), train[0].y.std()
+    assert found.trials[0].error == pytest.approx(np.sqrt(np.mean((truth - mean) ** 2)) / std)
     with pytest.raises(gpssm.DataError, match="nothing is left to score"):
         gpssm.select({"constant": gpssm.Constant()}, train, folds=Against(test), n_init=40)
 

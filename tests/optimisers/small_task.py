@@ -20,7 +20,7 @@ from gpssm.fitting._problem import prepare
 from gpssm.inference import AbstractInference, Explicit, MeanField, MonteCarlo, PerStepStates
 from gpssm.models import GPSSM, Batch, GaussMarkov, LinearGaussian, SparseGP
 from gpssm.optimisers import AbstractOptimiser, Adam, Trained, Training
-from tests.reference.compiling import constant
+from tests.reference.compiling import constant, jit
 
 OPTIMISER = optax.adam(1e-2)
 """One object whatever the number of steps: for each object the step is compiled anew."""
@@ -80,6 +80,7 @@ def padded(lengths: tuple[int, ...], *, seed: int, length: int = 12) -> Batch:
     return Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes), length=length)
 
 
+@jit
 def sparse_model(*, inducing: int = 5, seed: int = 0) -> GPSSM:
     """One state, one input, one output; a GP with a few inducing inputs."""
     points = jnp.asarray(np.random.default_rng(seed).standard_normal((inducing, 2)))
@@ -89,6 +90,7 @@ def sparse_model(*, inducing: int = 5, seed: int = 0) -> GPSSM:
     return cast(GPSSM(transition, emission, 1), jnp.float64)
 
 
+@jit
 def free_states(data: Batch) -> PerStepStates:
     """States at each step that start at the (filled) outputs."""
     eye = np.ones((*data.y.shape, 1))
