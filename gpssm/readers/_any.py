@@ -39,7 +39,8 @@ def read(
     """
     if isinstance(source, Episodes):
         return source
-    if isinstance(source, Record) and not hasattr(source, "columns"):
+    # Columns u and y of a frame, and variables u and y of a data set, are attributes of these as well.
+    if isinstance(source, Record) and not (hasattr(source, "columns") or hasattr(source, "data_vars")):
         return from_benchmark(source, dt=dt)
     if isinstance(source, list | tuple) and source and not isinstance(source[0], str | Path):
         if isinstance(source[0], Record):

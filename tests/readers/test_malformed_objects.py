@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import xarray as xr
 
 import gpssm
 from gpssm.readers import from_benchmark, from_dataframe, from_pairs, from_xarray
@@ -16,6 +15,21 @@ from gpssm.readers import from_benchmark, from_dataframe, from_pairs, from_xarra
 U, Y = np.sin(np.arange(20.0)), np.cos(np.arange(20.0))
 HOLED = np.where(np.arange(20) == 6, np.nan, U)
 FRAME = {"u": U, "y": Y}
+
+
+def pd() -> ModuleType:
+    """pandas, imported by those who need it."""
+    return import_module("pandas")
+
+
+def pl() -> ModuleType:
+    """polars."""
+    return import_module("polars")
+
+
+def xr() -> ModuleType:
+    """xarray."""
+    return import_module("xarray")
 
 
 @dataclass
@@ -37,27 +51,27 @@ def pairs(*items: Any, **options: Any) -> gpssm.Episodes:
 
 
 def dataset(variables: dict[str, Any], **options: Any) -> gpssm.Episodes:
-    return from_xarray(xr.Dataset(variables), **({"outputs": "y", "inputs": "u"} | options))
+    return from_xarray(xr().Dataset(variables), **({"outputs": "y", "inputs": "u"} | options))
 
 
 CASES: list[tuple[str, Callable[[], object], tuple[str, ...]]] = [
     ("frame: a dictionary", lambda: frame(FRAME), ("dict", "data frame")),
-    ("frame: lazy", lambda: frame(pl.LazyFrame(FRAME)), ("collect",)),
-    ("frame: no rows", lambda: frame(pd.DataFrame(FRAME).head(0)), ("no rows",)),
-    ("frame: one row", lambda: frame(pd.DataFrame(FRAME).head(1)), ("row 0",)),
-    ("frame: no such column", lambda: frame(pd.DataFrame(FRAME), outputs="angle"), ("'angle'", "'y'")),
-    ("frame: text", lambda: frame(pd.DataFrame(FRAME | {"y": ["a"] * 20})), ("'y'", "row 0", "'a'")),
-    ("frame: text, polars", lambda: frame(pl.DataFrame(FRAME | {"y": ["a"] * 20})), ("'y'", "row 0")),
-    ("frame: truth values", lambda: frame(pl.DataFrame(FRAME | {"u": U > 0})), ("'u'", "1 and 0")),
-    ("frame: NaN in an input", lambda: frame(pd.DataFrame(FRAME | {"u": HOLED})), ("'u'", "row 6")),
-    ("frame: null in an input", lambda: frame(pl.DataFrame(FRAME | {"u": [None, *U[1:]]})), ("'u'", "row 0")),
-    ("frame: infinite", lambda: frame(pl.DataFrame(FRAME | {"y": [np.inf, *Y[1:]]})), ("'y'", "row 0", "infinite")),
-    ("frame: nothing measured", lambda: frame(pl.DataFrame(FRAME | {"y": np.full(20, np.nan)})), ("'y'",)),
-    ("frame: no outputs named", lambda: frame(pl.DataFrame(FRAME), outputs=[]), ("outputs",)),
-    ("frame: empty name", lambda: frame(pl.DataFrame(FRAME), outputs=[" "]), ("empty",)),
-    ("frame: time repeats", lambda: frame(pl.DataFrame(FRAME | {"t": [0.0] * 20}), time="t"), ("'t'", "repeats")),
+    ("frame: lazy", lambda: frame(pl().LazyFrame(FRAME)), ("collect",)),
+    ("frame: no rows", lambda: frame(pd().DataFrame(FRAME).head(0)), ("no rows",)),
+    ("frame: one row", lambda: frame(pd().DataFrame(FRAME).head(1)), ("row 0",)),
+    ("frame: no such column", lambda: frame(pd().DataFrame(FRAME), outputs="angle"), ("'angle'", "'y'")),
+    ("frame: text", lambda: frame(pd().DataFrame(FRAME | {"y": ["a"] * 20})), ("'y'", "row 0", "'a'")),
+    ("frame: text, polars", lambda: frame(pl().DataFrame(FRAME | {"y": ["a"] * 20})), ("'y'", "row 0")),
+    ("frame: truth values", lambda: frame(pl().DataFrame(FRAME | {"u": U > 0})), ("'u'", "1 and 0")),
+    ("frame: NaN in an input", lambda: frame(pd().DataFrame(FRAME | {"u": HOLED})), ("'u'", "row 6")),
+    ("frame: null in an input", lambda: frame(pl().DataFrame(FRAME | {"u": [None, *U[1:]]})), ("'u'", "row 0")),
+    ("frame: infinite", lambda: frame(pl().DataFrame(FRAME | {"y": [np.inf, *Y[1:]]})), ("'y'", "row 0", "infinite")),
+    ("frame: nothing measured", lambda: frame(pl().DataFrame(FRAME | {"y": np.full(20, np.nan)})), ("'y'",)),
+    ("frame: no outputs named", lambda: frame(pl().DataFrame(FRAME), outputs=[]), ("outputs",)),
+    ("frame: empty name", lambda: frame(pl().DataFrame(FRAME), outputs=[" "]), ("empty",)),
+    ("frame: time repeats", lambda: frame(pl().DataFrame(FRAME | {"t": [0.0] * 20}), time="t"), ("'t'", "repeats")),
     ("frame: uneven dates", lambda: frame(_dated([0, 1, 2, 5]), time="t"), ("2 samples are missing", "row 2")),
-    ("frame: two columns of a name", lambda: frame(pd.DataFrame(np.ones((20, 3)), columns=["u", "y", "y"])), ("y",)),
+    ("frame: two columns of a name", lambda: frame(pd().DataFrame(np.ones((20, 3)), columns=["u", "y", "y"])), ("y",)),
     ("pairs: no pair", lambda: pairs(Y), ("pair", "(u, y)")),
     ("pairs: three in one", lambda: pairs((U, Y, Y)), ("pair",)),
     ("pairs: none", lambda: pairs(), ("at least one",)),
@@ -88,9 +102,9 @@ CASES: list[tuple[str, Callable[[], object], tuple[str, ...]]] = [
 ]
 
 
-def _dated(seconds: list[int]) -> pl.DataFrame:
+def _dated(seconds: list[int]) -> Any:
     stamps = np.array(seconds, dtype="datetime64[s]").astype("datetime64[us]")
-    return pl.DataFrame({"t": stamps, "u": U[: len(seconds)], "y": Y[: len(seconds)]})
+    return pl().DataFrame({"t": stamps, "u": U[: len(seconds)], "y": Y[: len(seconds)]})
 
 
 @pytest.mark.parametrize(("make", "mentions"), [pytest.param(*case[1:], id=case[0]) for case in CASES])

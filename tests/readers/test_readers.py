@@ -1,15 +1,12 @@
 """Good records come out as they went in, whatever the door."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.io import savemat
 
 import gpssm
 from gpssm.readers import (
@@ -67,6 +64,11 @@ def test_several_files_are_several_records_of_any_length(tmp_path: Path):
 
 
 def test_other_doors(tmp_path: Path):
+    import pandas as pd
+    import polars as pl
+    import xarray as xr
+    from scipy.io import savemat
+
     columns = {"u": U, "y": Y, "t": T}
     np.savez(tmp_path / "a.npz", **columns)
     savemat(tmp_path / "a.mat", columns)
@@ -84,6 +86,57 @@ def test_other_doors(tmp_path: Path):
         same(episodes[0])
         assert episodes.dt == pytest.approx(0.1)
     same(from_pairs([(U, Y)])[0])
+
+
+@dataclass
+class Record:
+    """What a record of `nonlinear_benchmarks` looks like."""
+
+    u: np.ndarray
+    y: np.ndarray
+    sampling_time: float | None = 0.1
+    name: str | None = "rig"
+
+
+def test_one_door_for_whatever_holds_records(tmp_path: Path):
+    """`read` tells by itself what it was given."""
+    import pandas as pd
+    import polars as pl
+    import xarray as xr
+
+    columns = {"u": U, "y": Y}
+    np.savez(tmp_path / "a.npz", **columns)
+    named = {"outputs": "y", "inputs": "u", "dt": 0.1}
+    with_names = (
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+        xr.Dataset({name: ("step", values) for name, values in columns.items()}),
+        tmp_path / "a.npz",
+        str(tmp_path / "*.npz"),
+        [tmp_path / "a.npz"],
+        [(U, Y)],
+    )
+    for source in with_names:
+        episodes = read(source, **named)
+        same(episodes[0])
+        assert (episodes.dt, episodes.output_names, episodes.input_names) == (0.1, ("y",), ("u",))
+    for source in (Record(U, Y), [Record(U, Y)]):
+        episodes = read(source)
+        same(episodes[0])
+        assert (episodes.dt, episodes[0].name) == (0.1, "rig")
+    assert read(episodes) is episodes
+
+
+def test_pairs_get_the_names_that_are_given():
+    episodes = read([(U, Y), (U, Y)], outputs="level", inputs=["valve"])
+    assert (len(episodes), episodes.output_names, episodes.input_names) == (2, ("level",), ("valve",))
+    assert read([(U, Y)]).output_names == ("y0",)
+
+
+def test_columns_must_be_named_where_there_are_columns(tmp_path: Path):
+    for source in (tmp_path / "a.csv", [tmp_path / "a.csv"], 3):
+        with pytest.raises(gpssm.DataError, match="say which columns were measured"):
+            read(source)
 
 
 def test_matrices_in_archives_are_asked_for_by_column(tmp_path: Path):
@@ -110,6 +163,8 @@ def test_episode_column_splits(tmp_path: Path):
 
 
 def test_rectangular_xarray_records_lose_their_padding():
+    import xarray as xr
+
     y = np.stack([Y, np.where(np.arange(30) < 20, np.arange(30.0), np.nan)])
     data = xr.Dataset({"u": (("run", "t"), np.stack([U, U])), "y": (("run", "t"), y)})
     episodes = from_xarray(data, outputs="y", inputs="u", episode="run")
