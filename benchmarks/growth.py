@@ -108,7 +108,7 @@ def simulation_work(inducing: int, count: int, repeat: int) -> tuple[float, int]
     def run(arrays, key):
         start, chol = jnp.zeros(BASE.states), jnp.eye(BASE.states)
         controls = jnp.zeros((count, BASE.inputs))
-        return trajectories(eqx.combine(arrays, static), start, chol, controls, Pathwise(), count, key)
+        return trajectories(eqx.combine(arrays, static), start, chol, controls, Pathwise(), count, False, key)
 
     return work(run, (arrays, jr.key(0)), repeat)
 
