@@ -73,9 +73,11 @@ _PUBLIC = {
 _MODULES = (
     "baselines",
     "control",
+    "data",
     "evaluate",
     "files",
     "filters",
+    "fitting",
     "inference",
     "kernels",
     "methods",
@@ -86,6 +88,7 @@ _MODULES = (
     "pools",
     "predict",
     "readers",
+    "reporting",
     "systems",
 )
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -1,8 +1,10 @@
 from gpssm import baselines as baselines
 from gpssm import control as control
+from gpssm import data as data
 from gpssm import evaluate as evaluate
 from gpssm import files as files
 from gpssm import filters as filters
+from gpssm import fitting as fitting
 from gpssm import inference as inference
 from gpssm import kernels as kernels
 from gpssm import methods as methods
@@ -13,6 +15,7 @@ from gpssm import plots as plots
 from gpssm import pools as pools
 from gpssm import predict as predict
 from gpssm import readers as readers
+from gpssm import reporting as reporting
 from gpssm import systems as systems
 from gpssm._core._devices import Devices as Devices
 from gpssm._core._distributed import distributed as distributed

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeResult, minimize
 
-ROUND = 50
-"""Iterations of a round. Shorter ones lose too much memory, longer ones too much work when a fit is killed."""
+ROUND = 150
+"""Iterations of a round. Each new one starts without memory and costs a few hundredths of a nat a step where the search
+is cut off before it converges; longer ones lose more work when a fit is killed."""
 
 Evaluate = Callable[[Float[np.ndarray, " K"]], tuple[float, Float[np.ndarray, " K"], Any]]
 """Loss, gradient, and anything else that is worth telling about the point."""

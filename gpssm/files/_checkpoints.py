@@ -27,7 +27,7 @@ class Checkpoints:
     To go on after a crash, a kill or Ctrl-C, call the same function again with the same arguments and the same folder:
     the result has the same bits as that of a fit that was never interrupted. A fit with other data, settings, seed or
     versions is refused with a `ResumeError`; stages that had already ended are not repeated. Steps of Adam go on from
-    the last checkpoint, L-BFGS from the end of its last round of 50 iterations.
+    the last checkpoint, L-BFGS from the end of its last round of 150 iterations.
     """
 
     folder: str | os.PathLike[str]

@@ -33,8 +33,8 @@ class LBFGS(AbstractOptimiser):
     """L-BFGS until the relative gain of an iteration falls below `tolerance`.
 
     The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
-    none. The best parameters seen are returned, never NaN. Steps are taken on the host, in rounds of 50 iterations with
-    a checkpoint between them.
+    none. The best parameters seen are returned, never NaN. Steps are taken on the host, in rounds of 150 iterations
+    with a checkpoint between them.
     """
 
     iterations: int = 150

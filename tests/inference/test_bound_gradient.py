@@ -58,17 +58,17 @@ def test_compiled_gradient_agrees_with_finite_differences(name, inducing, compil
     trained, held = problem.split(tree)
     start, unravel = ravel_pytree(trained)
     # Away from exact coincidences of inducing inputs and states, where a rough kernel has no derivative.
-    start = start + 0.02 * jnp.asarray(rng.standard_normal(start.size))
+    start = np.asarray(start) + 0.02 * rng.standard_normal(start.size)
 
     # Value and gradient from one function, as in training; and one compilation instead of two.
     @compiled
     def loss_and_gradient(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.value_and_grad(lambda flat: problem.loss(unravel(flat), held, data, jr.key(0))[0])(flat)
 
-    gradient = loss_and_gradient(start)[1]
+    gradient = np.asarray(loss_and_gradient(start)[1])
     for direction in rng.standard_normal((4, start.size)):
-        direction = jnp.asarray(direction / np.linalg.norm(direction))
+        direction = direction / np.linalg.norm(direction)
         step = 1e-6
-        ahead, behind = (loss_and_gradient(start + sign * step * direction)[0] for sign in (1, -1))
+        ahead, behind = (float(loss_and_gradient(start + sign * step * direction)[0]) for sign in (1, -1))
         numeric = (ahead - behind) / (2 * step)
         np.testing.assert_allclose(gradient @ direction, numeric, rtol=1e-4, atol=1e-6)

@@ -94,17 +94,18 @@ def test_padding_changes_neither_bound_nor_gradient():
 
 
 def test_the_order_of_episodes_does_not_matter():
-    shuffled = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[[2, 0, 3, 1]]), data())
+    shuffled = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[[2, 0, 3, 1]]), data())
     assert_same(evaluate(network(), shuffled, BOTH), as_it_is())
 
 
 @pytest.mark.parametrize("hidden", [-5.0, 1e6])
 def test_hidden_values_have_no_influence_at_all(hidden):
     """Outputs that were not observed and controls beyond the end of a record: bit-equal."""
-    y = jnp.where(data().observed, data().y, hidden)
-    u = jnp.where(data().valid[..., None], data().u, hidden)
-    assert not np.array_equal(y, data().y) and not np.array_equal(u, data().u)
-    rubbish = eqx.tree_at(lambda d: (d.y, d.u), data(), (y, u))
+    plain = jax.tree.map(np.asarray, data())
+    y = np.where(plain.observed, plain.y, hidden)
+    u = np.where(plain.valid[..., None], plain.u, hidden)
+    assert not np.array_equal(y, plain.y) and not np.array_equal(u, plain.u)
+    rubbish = eqx.tree_at(lambda d: (d.y, d.u), data(), jax.device_put((y, u)))
     jax.tree.map(np.testing.assert_array_equal, evaluate(network(), rubbish, BOTH), as_it_is())
 
 
@@ -112,8 +113,9 @@ def test_each_control_moves_the_next_state_and_the_last_one_none():
     """The last control of a record is held beyond its last sample."""
 
     def with_controls(episodes: np.ndarray, steps: np.ndarray) -> tuple:
-        changed = eqx.tree_at(lambda d: d.u, data(), data().u.at[episodes, steps].set(50.0))
-        return evaluate(free_states(), changed, EXPLICIT)
+        u = np.array(data().u)
+        u[episodes, steps] = 50.0
+        return evaluate(free_states(), eqx.tree_at(lambda d: d.u, data(), jax.device_put(u)), EXPLICIT)
 
     before, after = evaluate(free_states(), data(), EXPLICIT), with_controls(np.arange(4), np.array(LENGTHS) - 1)
     jax.tree.map(np.testing.assert_array_equal, before, after)
@@ -123,8 +125,8 @@ def test_each_control_moves_the_next_state_and_the_last_one_none():
 
 def test_weights_count_episodes():
     """An episode of weight two is two episodes; one of weight zero is none."""
-    weighted = eqx.tree_at(lambda d: d.weight, data(), jnp.array([2.0, 1.0, 0.0, 1.0]))
-    repeated = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[[0, 0, 1, 3]]), data())
+    weighted = eqx.tree_at(lambda d: d.weight, data(), jax.device_put(np.array([2.0, 1.0, 0.0, 1.0])))
+    repeated = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[[0, 0, 1, 3]]), data())
     assert_same(evaluate(network(), weighted, BOTH), evaluate(network(), repeated, BOTH))
 
 

@@ -1,16 +1,20 @@
 """States without a network: parameters for each time step of each training episode."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, DTypeLike, Float
 
+from gpssm._core._compile import compile_for_setup
 from gpssm._core._precision import double_precision
 from gpssm.data import Episodes, Scaler
 from gpssm.inference.recognition._base import AbstractRecognition, chols_from, mask_padding, numbers_from
 from gpssm.models._batch import Batch
 from gpssm.models._posterior import GaussMarkov
 from gpssm.models._subspace import subspace_states
+
+_numbers_from = compile_for_setup(numbers_from)
 
 
 class PerStepStates(AbstractRecognition):
@@ -27,7 +31,7 @@ class PerStepStates(AbstractRecognition):
     @classmethod
     def from_posterior(cls, posterior: GaussMarkov, *, diagonal: bool = False) -> "PerStepStates":
         """Start at a batch of posteriors (leading axis: episodes)."""
-        return cls(posterior.means, posterior.gains, numbers_from(posterior.chols, diagonal), diagonal)
+        return cls(posterior.means, posterior.gains, _numbers_from(posterior.chols, diagonal), diagonal)
 
     @classmethod
     @double_precision
@@ -48,9 +52,10 @@ class PerStepStates(AbstractRecognition):
             scaler = Scaler.from_episodes(episodes) if scaler is None else scaler
             guess = subspace_states(scaler.apply(episodes), state_dim)
         length = episodes.max_length
-        means = jnp.asarray(np.stack([np.pad(x, ((0, length - len(x)), (0, 0))) for x in guess]), dtype)
-        eye = jnp.broadcast_to(jnp.eye(state_dim, dtype=dtype), (*means.shape, state_dim))
-        return cls.from_posterior(GaussMarkov(means, gain * eye, scale * eye), diagonal=diagonal)
+        means = np.stack([np.pad(x, ((0, length - len(x)), (0, 0))) for x in guess])
+        eye = np.broadcast_to(np.eye(state_dim), (*means.shape, state_dim))
+        arrays = [jax.device_put(part.astype(dtype)) for part in (means, gain * eye, scale * eye)]
+        return cls.from_posterior(GaussMarkov(*arrays), diagonal=diagonal)
 
     def reads_new_episodes(self) -> bool:
         return False
