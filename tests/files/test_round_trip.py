@@ -111,6 +111,13 @@ def test_a_system_without_network_history_and_time_step(tmp_path):
     assert (about["kind"], about["transition"], about["states"]) == ("System", "LinearTransition", "2")
 
 
+def test_the_parameters_that_are_counted_are_those_of_the_model(tmp_path):
+    """And not the numbers of its history."""
+    before = dataclasses.replace(others()["constant"], history=system().history)
+    gpssm.save(before, tmp_path / "m.gpssm")
+    assert gpssm.describe(tmp_path / "m.gpssm")["parameters"] == 2, "a mean and a spread"
+
+
 def test_the_same_system_gives_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         gpssm.save(system(), tmp_path / name, settings={"seed": 3})
