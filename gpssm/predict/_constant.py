@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
+import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
@@ -76,7 +77,7 @@ class RepeatPredictor(AbstractPredictor):
 def _around(signal: np.ndarray, std: np.ndarray, first: int, channels: Channels, request: Request) -> Rollout:
     """A certain signal measured with noise."""
     signals = np.tile(signal, (request.count, 1, 1))
-    noise = std * request.generator().standard_normal(signals.shape)
+    noise = std * np.asarray(jr.normal(request.key, signals.shape))
     return Rollout(
         start=first,
         signals=signals,
