@@ -12,6 +12,7 @@ from gpssm.data import Episodes
 from gpssm.evaluate import Selection
 from gpssm.files import Checkpoints
 from gpssm.fitting import Fit, Progress
+from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.methods import fit
 
 
@@ -52,14 +53,20 @@ class Learnt:
 
 
 def learn(task: Task, devices: Devices | None, progress: Progress) -> Learnt:
-    """The fit, after a comparison of numbers of states if there are several to choose from."""
+    """The fit, after a comparison of numbers of states if there are several to choose from.
+
+    Raises `InterruptedFitError` where that comparison was interrupted: there is no model then.
+    """
     states, choice = task.states, None
     if len(states) > 1 and task.entry.several is None:
-        choice = compare_states(task.entry, states, task.flags, task.train, progress=progress, seed=task.seed)
-        # Every process compares, because nothing of it is shared, but one of them decides.
+        # Every process compares, because nothing of it is shared, but one of them decides and writes.
+        folder = task.folder / "states" if devices is None or devices.is_first else None
+        choice = compare_states(
+            task.entry, states, task.flags, task.train, progress=progress, folder=folder, seed=task.seed
+        )
         told = broadcast_from_first(b"" if choice.interrupted else str(winner(choice, states)).encode())
         if not told:
-            raise KeyboardInterrupt
+            raise InterruptedFitError
         progress.say(f"{choice.table()}\nchosen: {counted(int(told))}, of {states[0]} to {states[-1]}")
         states = range(int(told), int(told) + 1)
     several = task.entry.several

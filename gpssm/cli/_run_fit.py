@@ -15,6 +15,7 @@ from gpssm.data import DataError
 from gpssm.evaluate import Judged, judge
 from gpssm.files import save
 from gpssm.fitting import Fit, Result
+from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.predict import System
 
 HORIZONS = (1, 5, 20)
@@ -26,8 +27,13 @@ def run_fit(task: Task, *, devices: Devices | None, json: bool) -> Outcome | Non
     check_kernel(task.flags.kernel)
     leads = devices is None or devices.is_first
     out, beside = screen(json=json or not leads), side(json=json or not leads)
-    with shown(beside) as progress:
-        learnt = learn(task, devices, progress)
+    try:
+        with shown(beside) as progress:
+            learnt = learn(task, devices, progress)
+    except InterruptedFitError:
+        if not leads:
+            raise SystemExit(int(Code.interrupted)) from None
+        return _interrupted(None, task, beside)
     if not leads:
         if learnt.fit.result is Result.interrupted:
             raise SystemExit(int(Code.interrupted))
@@ -95,14 +101,21 @@ def _diverged(made: Fit, task: Task, facts: dict[str, Any], screen: Console) -> 
     return Outcome({"method": task.method, **facts, "model": str(kept)}, Code.diverged)
 
 
-def _interrupted(made: Fit, task: Task, screen: Console) -> Outcome:
-    """Save the model as it stands, and say how to go on. In the first moments there is no checkpoint yet."""
+def _interrupted(made: Fit | None, task: Task, screen: Console) -> Outcome:
+    """Save the model as it stands, if there is one, and say how to go on. In the first moments there is no checkpoint
+    yet."""
     kept = task.folder.is_dir() and any(task.folder.rglob("*.ckpt"))
+    if made is None and not kept:
+        raise KeyboardInterrupt
     go_on = task.again if task.again.endswith("--resume") or not kept else f"{task.again} --resume"
-    save(made, task.output, settings=task.settings | {"interrupted": True})
-    tell(screen, f"Interrupted. The model as it stands is in {task.output}.")
+    facts: dict[str, Any] = {"interrupted": True, "go_on": go_on, "checkpoint": kept}
+    if made is None:
+        tell(screen, "Interrupted while numbers of states were compared; what was fitted is kept.")
+    else:
+        save(made, task.output, settings=task.settings | {"interrupted": True})
+        tell(screen, f"Interrupted. The model as it stands is in {task.output}.")
+        facts["model"] = str(task.output)
     tell(screen, f"To go on:\n  {go_on}" if kept else f"It had hardly begun. To begin anew:\n  {go_on}")
-    facts = {"interrupted": True, "go_on": go_on, "checkpoint": kept, "model": str(task.output)}
     return Outcome(facts, Code.interrupted)
 
 

@@ -8,18 +8,20 @@ from typing import Any
 from gpssm.cli._methods import Entry, Flags
 from gpssm.data import Episodes
 from gpssm.evaluate import Selection, select
+from gpssm.files import Checkpoints
 from gpssm.files._atomic import write_atomically
 from gpssm.fitting import FitError, Progress
 
 
 def compare_states(
-    entry: Entry, choices: range, flags: Flags, train: Episodes, *, progress: Progress, seed: int
+    entry: Entry, choices: range, flags: Flags, train: Episodes, *, progress: Progress, folder: Path | None, seed: int
 ) -> Selection:
     """The method with each number of states, judged on folds of the training data."""
     # What would not change which number wins is left out: other seeds, and a network that follows the model.
     quick = {name: value for name, value in (("tries", 1), ("network", 0)) if name in entry.uses}
     methods = {name: entry.make(states, replace(flags, **quick)) for states, name in _names(choices).items()}
-    return select(methods, train, seeds=1, progress=progress, seed=seed)
+    kept = None if folder is None else Checkpoints(folder)
+    return select(methods, train, seeds=1, progress=progress, checkpoints=kept, seed=seed)
 
 
 def winner(selection: Selection, choices: range) -> int:

@@ -19,6 +19,7 @@ from gpssm.evaluate._score import Score, score
 from gpssm.evaluate._selection import Trial
 from gpssm.fitting import AbstractMethod, Prepared, Run
 from gpssm.fitting._interrupt import InterruptedFitError, Interruption
+from gpssm.fitting._store import Store
 from gpssm.predict import AbstractPredictor, Rollout
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError)
@@ -43,6 +44,8 @@ class Task:
     key_numbers: UInt32[np.ndarray, " K"]
     key_kind: str
     forgive: tuple[type[Exception], ...] = FAILURES
+    place: str = ""
+    """In front of the names of its stages, so that the fits of all trials can leave checkpoints in one folder."""
 
     @property
     def key(self) -> PRNGKeyArray:
@@ -55,8 +58,11 @@ def numbers_of(key: PRNGKeyArray) -> tuple[UInt32[np.ndarray, " K"], str]:
     return np.asarray(jr.key_data(key)), str(jr.key_impl(key))
 
 
-def attempt(task: Task) -> Trial | None:
-    """Fit and judge. A failure that is forgiven is a trial as well; None if the user wants it to end."""
+def attempt(task: Task, store: Store | None = None) -> Trial | None:
+    """Fit and judge. A failure that is forgiven is a trial as well; None if the user wants it to end.
+
+    Where there is a store, the fit goes on if it was broken off, and is not repeated if it had ended.
+    """
     fit_key, run_key = jr.split(task.key)
     began = time.monotonic()
 
@@ -68,7 +74,7 @@ def attempt(task: Task) -> Trial | None:
         # Overflow in a model that explodes is an outcome here, not an accident.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            system = _learnt(task, fit_key)
+            system = _learnt(task, fit_key, store)
             if system is None:
                 return None
             runs = _free_runs(system, task, run_key)
@@ -85,10 +91,11 @@ def attempt(task: Task) -> Trial | None:
 
 
 @double_precision
-def _learnt(task: Task, key: PRNGKeyArray) -> AbstractPredictor | None:
+def _learnt(task: Task, key: PRNGKeyArray, store: Store | None) -> AbstractPredictor | None:
     with Interruption(lambda message: None) as interruption:
+        run = Run(store=store, interruption=interruption, name=task.place)
         try:
-            made = task.method.fit(Prepared.of(task.fold.train), Run(interruption=interruption), key=key)
+            made = task.method.fit(Prepared.of(task.fold.train), run, key=key)
         except InterruptedFitError:
             return None
     if made.result is Result.interrupted:

@@ -26,15 +26,14 @@ class Checkpoints:
 
     To go on after a crash, a kill or Ctrl-C, call the same function again with the same arguments and the same folder:
     the result has the same bits as that of a fit that was never interrupted. A fit with other data, settings, seed or
-    versions is refused with a `ResumeError`; stages that had already ended are not repeated. Steps of Adam go on from
-    the last checkpoint, L-BFGS from the end of its last round of 150 iterations.
+    versions is refused with a `ResumeError`; stages that had already ended are not repeated.
     """
 
     folder: str | os.PathLike[str]
     """Made if it does not exist; the folder above it must."""
     every_seconds: float | None = 30.0
     every_steps: int | None = None
-    """Checkpoints are written when either has passed, at the end of a run of steps (50)."""
+    """Checkpoints are written when either has passed: after a run of 50 steps of Adam, or an iteration of L-BFGS."""
     keep: int = 3
     """How many to keep of each stage. If the newest turns out to be damaged, the one before it is used."""
 

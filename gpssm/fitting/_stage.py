@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from gpssm._core._devices import Devices
 from gpssm._core._errors import FileError, StorageError
 from gpssm._core._history import History
@@ -17,6 +19,8 @@ from gpssm.fitting._store import Store, Tensors
 
 log = logging.getLogger("gpssm")
 T = TypeVar("T")
+RECORD = "record"
+"""The name of an array that is not of one length for all steps."""
 
 
 class Resumed(NamedTuple):
@@ -26,6 +30,8 @@ class Resumed(NamedTuple):
     step: int
     rollbacks: int
     history: History
+    record: np.ndarray | None = None
+    """What is not of one length for all steps."""
 
 
 @dataclass
@@ -63,36 +69,44 @@ class Stage:
             return None
         return self._filled(self.store.finished(self.name), skeleton, lambda c: Result[c["result"]])
 
-    def resume(self, skeleton: T) -> Resumed | None:
+    def resume(self, skeleton: object) -> Resumed | None:
         """Where the stage stood at the last good checkpoint."""
         if self.store is None:
             return None
-        found = self._filled(self.store.newest(self.name), skeleton, lambda c: (int(c["step"]), int(c["rollbacks"])))
-        if found is None:
+        newest = self.store.newest(self.name)
+        found = self._filled(newest, skeleton, lambda c: (int(c["step"]), int(c["rollbacks"])))
+        if found is None or newest is None:
             return None
         state, history, (step, rollbacks) = found
         self._last_step = step
         history.events.append(f"{self.shown}: went on from the checkpoint at step {step}")
         self.say(history.events[-1])
-        return Resumed(state, step, rollbacks, history)
+        return Resumed(state, step, rollbacks, history, newest[1].get(RECORD))
+
+    def is_due(self, step: int) -> bool:
+        """Whether it is time for a checkpoint."""
+        if self.store is None:
+            return False
+        often = self.store.checkpoints
+        late = often.every_seconds is not None and time.monotonic() - self._last_time >= often.every_seconds
+        return late or (often.every_steps is not None and step - self._last_step >= often.every_steps)
 
     def keep(self, state: Any, step: int, history: History, *, rollbacks: int = 0) -> None:
         """Write a checkpoint if one is due."""
-        if self.store is None:
-            return
-        often = self.store.checkpoints
-        late = often.every_seconds is not None and time.monotonic() - self._last_time >= often.every_seconds
-        if late or (often.every_steps is not None and step - self._last_step >= often.every_steps):
+        if self.is_due(step):
             self.write(state, step, history, rollbacks=rollbacks)
 
-    def write(self, state: Any, step: int, history: History, *, rollbacks: int = 0) -> None:
+    def write(
+        self, state: Any, step: int, history: History, *, rollbacks: int = 0, record: np.ndarray | None = None
+    ) -> None:
         """Write a checkpoint now."""
         if self.store is None:
             return
         # An interruption may have come between two entries of the history.
         content, tensors = _with_history(_first_steps(history, step), {"step": step, "rollbacks": rollbacks})
+        tensors |= named_leaves(state, "state") | ({} if record is None else {RECORD: record})
         try:
-            self.store.write(self.name, step, rollbacks, content, tensors | named_leaves(state, "state"))
+            self.store.write(self.name, step, rollbacks, content, tensors)
         except (StorageError, FileError) as error:
             self._complain(error, history)
         self._last_time, self._last_step = time.monotonic(), step

@@ -11,7 +11,8 @@ from jaxtyping import PRNGKeyArray
 from gpssm._core._distributed import broadcast_from_first
 from gpssm._core._result import Result
 from gpssm.data import Episodes
-from gpssm.evaluate import judge, select
+from gpssm.evaluate import judge
+from gpssm.evaluate._select import select_within
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._method import left_over
 from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
@@ -67,7 +68,7 @@ class Auto(AbstractMethod):
     def _chosen(self, states: tuple[int, ...], data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """By free runs over parts of the training data that are held out, then a fit to all of it."""
         candidates = {f"{n} states": replace(self, states=n, tries=1, network_steps=0) for n in states}
-        choice = select(candidates, data.episodes, seeds=1, progress=run.progress, key=key)
+        choice = select_within(run.within("select"), candidates, data.episodes, key=key)
         if choice.interrupted:
             fitted = self._tried(states[0], data, run, key)
             return fitted.ended(Result.interrupted).by(self)

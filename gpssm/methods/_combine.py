@@ -9,7 +9,8 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._result import FitError, Result
-from gpssm.evaluate import AbstractFolds, judge, select
+from gpssm.evaluate import AbstractFolds, judge
+from gpssm.evaluate._select import select_within
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.predict import MixturePredictor
 
@@ -136,8 +137,8 @@ class Stacked(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Judge all members on parts of the data, then fit those that have a share."""
         select_key, stack_key, fit_key = jr.split(key, 3)
-        found = select(
-            self.members, data.episodes, folds=self.folds, seeds=self.seeds, progress=run.progress, key=select_key
+        found = select_within(
+            run.within("select"), self.members, data.episodes, folds=self.folds, seeds=self.seeds, key=select_key
         )
         if found.interrupted:
             first = next(iter(self.members.values()))
@@ -163,7 +164,7 @@ def best_of(fits: list[Fit], data: Prepared, run: Run, method: AbstractMethod, k
     elif len(finished) == 1:
         best = finished[0]
     else:
-        values, by = _compared(finished, data, key)
+        values, by = _compared(finished, data, run, key)
         best = finished[int(np.argmax(values))]
         told = ", ".join(f"{fit.method}: {value:.4f}" for fit, value in zip(finished, values, strict=True))
         event = f"best of {len(finished)} by {by}: {told}"
@@ -173,7 +174,7 @@ def best_of(fits: list[Fit], data: Prepared, run: Run, method: AbstractMethod, k
     return replace(best.by(method), parts=tuple(fits))
 
 
-def _compared(fits: list[Fit], data: Prepared, key: PRNGKeyArray) -> tuple[list[float], str]:
+def _compared(fits: list[Fit], data: Prepared, run: Run, key: PRNGKeyArray) -> tuple[list[float], str]:
     """A number for each fit, higher being better, and what it is."""
     if data.validation is not None:
         densities = [judge(fit.system, data.validation, key=key).free_run.log_density for fit in fits]
@@ -182,6 +183,7 @@ def _compared(fits: list[Fit], data: Prepared, key: PRNGKeyArray) -> tuple[list[
     bounds = [fit.bound for fit in fits]
     if np.isfinite(bounds).all():
         return bounds, "bound a step"
-    found = select({str(i): fit.method for i, fit in enumerate(fits)}, data.episodes, seeds=1, key=key)
+    methods = {str(i): fit.method for i, fit in enumerate(fits)}
+    found = select_within(run.within("select"), methods, data.episodes, key=key)
     values = [row.value for row in found.rows()]
     return values, "free runs over parts of the training data that were held out"

@@ -1,6 +1,5 @@
 """L-BFGS on the trainable leaves of any tree of parameters, as a stage of a fit."""
 
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,12 +11,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._history import History
-from gpssm._core._lbfgs import Evaluation, search
-from gpssm._core._lbfgs import Objective as Loss
 from gpssm._core._params import trainable_mask
 from gpssm._core._result import Result
+from gpssm._core._rounds import Evaluation
 from gpssm.fitting import Stage, Status
-from gpssm.fitting._interrupt import Stopped
+from gpssm.fitting._search import search
 
 Objective = Callable[[PyTree, Any], Float[Array, ""]]
 """Of the parameters and the data; a function at module level, so that it is compiled once for all data of a shape."""
@@ -48,7 +46,7 @@ def value_and_slope(
 def maximise(
     tree: PyTree, objective: Objective, data: Any, *, iterations: int, stage: Stage, label: str = "log-evidence"
 ) -> Maximum:
-    """The best parameters seen and their value. Goes on from the last round if the stage was broken off in one."""
+    """The best parameters seen and their value. Goes on from the last checkpoint if the stage was broken off."""
     ended = stage.finished(tree)
     if ended is not None:
         return Maximum(ended[0], float(ended[1].bound[-1]), False)
@@ -56,45 +54,29 @@ def maximise(
     first, unravel = ravel_pytree(trained)
 
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, None]:
-        stage.check()
         value, slope = value_and_slope(objective, unravel(jnp.asarray(flat, first.dtype)), held, data)
         return -float(value), -np.asarray(slope, float), None
 
-    loss, history, at, done = Loss(evaluate), History(1.0), np.asarray(first, float), 0
-    resumed = stage.resume({"at": first})
-    if resumed is not None:
-        at, done, history = np.asarray(resumed.state["at"], float), resumed.step, resumed.history
-    began = time.monotonic() - history.seconds
-
-    def after_iteration(accepted: Evaluation) -> None:
+    def tell(accepted: Evaluation, history: History) -> Status:
         history.bound = np.append(history.bound, -accepted.loss)
-        pace = len(history.bound) / (time.monotonic() - began)
-        stage.update(Status(stage.shown, len(history.bound), iterations, -accepted.loss, pace, label=label))
+        done = len(history.bound)
+        return Status(stage.shown, done, iterations, -accepted.loss, done / history.seconds, label=label)
 
-    def after_round(best: Evaluation, done: int) -> None:
-        history.seconds = time.monotonic() - began
-        stage.write({"at": jnp.asarray(best.at, first.dtype)}, done, history)
-
-    stopped = False
-    try:
-        search(
-            loss,
-            at,
-            iterations=iterations,
-            done=done,
-            tolerance=1e-9,
-            gradient_tolerance=1e-6,
-            after_iteration=after_iteration,
-            after_round=after_round,
-        )
-    except Stopped as end:
-        stopped = True
-        stage.interruption.heard(end)
-    best, value = (at, -np.inf) if loss.best is None else (loss.best.at, -loss.best.loss)
+    searched = search(
+        evaluate,
+        np.asarray(first, float),
+        stage,
+        History(1.0),
+        iterations=iterations,
+        tell=tell,
+        tolerance=1e-9,
+        gradient_tolerance=1e-6,
+    )
+    best, value = (first, -np.inf) if searched.best is None else (searched.best.at, -searched.best.loss)
     found = eqx.combine(unravel(jnp.asarray(best, first.dtype)), held)
+    stopped, history = searched.ending is None, searched.history
     if not stopped and np.isfinite(value):
         history.bound = np.append(history.bound, value)
-        history.seconds = time.monotonic() - began
         stage.end(found, history, Result.finished)
     return Maximum(found, value, stopped)
 

@@ -1,7 +1,5 @@
 """Full-batch L-BFGS on a deterministic bound, to the optimum of the family."""
 
-import time
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,14 +12,14 @@ from jaxtyping import PRNGKeyArray
 from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
 from gpssm._core._distributed import peer_errors, require_same
 from gpssm._core._history import History, Trace
-from gpssm._core._lbfgs import Ending, Evaluation, Objective, search
 from gpssm._core._precision import double_precision
 from gpssm._core._result import Result
+from gpssm._core._rounds import Ending, Evaluation
 from gpssm._core._sharding import EPISODES
 from gpssm.fitting._identity import digest_tree
-from gpssm.fitting._interrupt import Stopped
 from gpssm.fitting._problem import Problem, Training, Tree, finish
 from gpssm.fitting._progress import Status
+from gpssm.fitting._search import search
 from gpssm.fitting._stage import Stage
 from gpssm.models import Batch
 from gpssm.optimisers._base import AbstractOptimiser, Trained
@@ -33,8 +31,7 @@ class LBFGS(AbstractOptimiser):
     """L-BFGS until the relative gain of an iteration falls below `tolerance`.
 
     The random numbers of the bound are drawn once and held, so that the objective is deterministic; quadrature needs
-    none. The best parameters seen are returned, never NaN. Steps are taken on the host, in rounds of 150 iterations
-    with a checkpoint between them.
+    none. The best parameters seen are returned, never NaN. Steps are taken on the host, in rounds of 150 iterations.
     """
 
     iterations: int = 150
@@ -66,62 +63,40 @@ class LBFGS(AbstractOptimiser):
         spread = data if devices is None else devices.spread(data)
 
         def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
-            stage.check()
             at = unravel(jnp.asarray(flat, first.dtype))
             with peer_errors():
                 loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
                 return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
 
-        objective, at, done = Objective(evaluate), np.asarray(first, dtype=float), 0
-        history = History(float(problem.num_steps))
-        resumed = stage.resume({"at": first, "first": jnp.zeros(())})
-        if resumed is not None:
-            at, done, history = np.asarray(resumed.state["at"], dtype=float), resumed.step, resumed.history
-            objective.first = float(resumed.state["first"])
-        began = time.monotonic() - history.seconds
-
-        def after_iteration(accepted: Evaluation) -> None:
+        def tell(accepted: Evaluation, history: History) -> Status:
             history.append(jax.tree.map(lambda leaf: leaf[None], accepted.told))
-            stage.update(_status(stage.shown, history, accepted.told, self.iterations, began))
+            return _status(stage.shown, history, accepted.told, self.iterations)
 
-        def after_round(best: Evaluation, done: int) -> None:
-            history.seconds = time.monotonic() - began
-            stage.write(_state(best, objective, first.dtype), done, history)
-
-        try:
-            ending = search(
-                objective,
-                at,
-                iterations=self.iterations,
-                done=done,
-                tolerance=self.tolerance,
-                memory=self.memory,
-                after_iteration=after_iteration,
-                after_round=after_round,
-            )
-            result = RESULTS[ending]
-        except Stopped as stopped:
-            result = Result.interrupted
-            stage.interruption.heard(stopped)
-        best = at if objective.best is None else objective.best.at
-        if objective.best is None and result is not Result.interrupted:
+        found = search(
+            evaluate,
+            np.asarray(first, float),
+            stage,
+            History(float(problem.num_steps)),
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            memory=self.memory,
+            tell=tell,
+        )
+        result = Result.interrupted if found.ending is None else RESULTS[found.ending]
+        if found.best is None and result is not Result.interrupted:
             result = Result.diverged
+        best, history = first if found.best is None else found.best.at, found.history
         history.events.append(
-            f"{stage.shown}: {result.value}; {len(history.bound)} iterations raised the bound by {objective.gain:.4f} "
+            f"{stage.shown}: {result.value}; {len(history.bound)} iterations raised the bound by {found.gain:.4f} "
             "a step"
         )
-        history.seconds = time.monotonic() - began
         tree, finished = finish(eqx.combine(unravel(jnp.asarray(best, first.dtype)), held), data, key=finish_key)
         result = result if finished else Result.diverged
         stage.end(tree, history, result)
         return Trained(tree, history, result)
 
 
-def _state(best: Evaluation, objective: Objective, dtype: jnp.dtype) -> dict[str, jax.Array]:
-    return {"at": jnp.asarray(best.at, dtype), "first": jnp.asarray(objective.first)}
-
-
-def _status(shown: str, history: History, trace: Trace, iterations: int, began: float) -> Status:
+def _status(shown: str, history: History, trace: Trace, iterations: int) -> Status:
     done = len(history.bound)
     return Status(
         stage=shown,
@@ -130,7 +105,7 @@ def _status(shown: str, history: History, trace: Trace, iterations: int, began: 
         bound=float(history.bound[-1]),
         process_noise=np.asarray(trace.process_noise),
         measurement_noise=np.asarray(trace.measurement_noise),
-        steps_per_second=done / (time.monotonic() - began),
+        steps_per_second=done / history.seconds,
     )
 
 

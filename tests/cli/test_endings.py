@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import gpssm
-from gpssm.cli import _learn, _run_fit, main
+from gpssm.cli import _learn, _run_fit, _states, main
 from gpssm.fitting import Result
 from tests.cli.records import run, write_record, write_runs
 
@@ -76,6 +77,28 @@ def test_interrupted_before_there_was_a_model(words, tmp_path: Path, monkeypatch
     assert main([*map(str, words)]) == 130
     assert "interrupted before there was anything to save" in capsys.readouterr().err
     assert not (tmp_path / "m.gpssm").exists()
+    assert not (tmp_path / "m.gpssm.checkpoints").exists()
+
+
+def test_a_comparison_of_states_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch, capsys):
+    path = write_record(tmp_path / "a.csv", 60, 0)
+    words = ("fit", path, *COLUMNS, "--method", "linear", "--states", "1:2", "--no-report", "-o")
+    unbroken = run(capsys, *words, tmp_path / "whole.gpssm")
+    compare, fits = _states.select, []
+
+    def interrupted(*args, **options):
+        fits.append(1)
+        found = compare(*args, **options)
+        return replace(found, interrupted=True) if len(fits) == 1 else found
+
+    monkeypatch.setattr(_states, "select", interrupted)
+    told = run(capsys, *words, tmp_path / "m.gpssm", code=6)
+    assert told["checkpoint"] is True and "model" not in told
+    assert not (tmp_path / "m.gpssm").exists()
+    assert run(capsys, *words, tmp_path / "m.gpssm", code=2)["error"].count("--resume") == 1
+    resumed = run(capsys, *words, tmp_path / "m.gpssm", "--resume")
+    assert resumed["candidates"] == unbroken["candidates"]
+    assert resumed["bound_per_step"] == unbroken["bound_per_step"]
     assert not (tmp_path / "m.gpssm.checkpoints").exists()
 
 

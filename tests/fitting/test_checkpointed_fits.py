@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ import pytest
 from jaxtyping import PRNGKeyArray
 
 import gpssm
-from gpssm._core import _lbfgs
+from gpssm._core import _rounds
 from gpssm._core._errors import ResumeError
 from gpssm._core._history import History
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
@@ -99,23 +99,27 @@ def test_a_finished_stage_is_not_repeated(task: Task, tmp_path: Path):
     assert again.history.events == first.history.events and again.result is first.result
 
 
-def test_lbfgs_goes_on_in_its_second_round(quadrature: Task, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(_lbfgs, "ROUND", 3)
+@pytest.mark.parametrize(("length", "killed_at"), [(150, 2), (150, 7), (3, 2), (3, 3), (3, 4), (3, 6), (3, 7)])
+def test_lbfgs_goes_on_within_a_round(quadrature: Task, length: int, killed_at: int, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(_rounds, "ROUND", length)
     whole = quadrature.train(LBFGS(8), key=jr.key(1))
-    again = killed_and_resumed(quadrature, LBFGS(8), 5, tmp_path / "c")
-    assert went_on_at(again) == [3]
+    again = killed_and_resumed(quadrature, LBFGS(8), killed_at, tmp_path / "c")
+    assert went_on_at(again) == [killed_at - 1]
     assert equal(again.tree, whole.tree)
     np.testing.assert_array_equal(again.history.bound, whole.history.bound)
     assert again.result is whole.result
-    # The gain is told from the very first point, not from that of the second round.
+    # The gain is told from the very first point, not from that of a later round.
     assert again.history.events[-1] == whole.history.events[-1]
 
 
-def test_lbfgs_without_a_finished_round_begins_anew(quadrature: Task, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(_lbfgs, "ROUND", 3)
-    again = killed_and_resumed(quadrature, LBFGS(8), 2, tmp_path / "c")
-    assert went_on_at(again) == []
-    assert equal(again.tree, quadrature.train(LBFGS(8), key=jr.key(1)).tree)
+def test_a_search_twice_broken_off_loses_nothing(quadrature: Task, tmp_path: Path):
+    whole = quadrature.train(LBFGS(8), key=jr.key(1))
+    with pytest.raises(Killed), opened(tmp_path / "c") as run:
+        quadrature.train(LBFGS(8), run=replace(run, progress=KillsAt(4)), key=jr.key(1))
+    again = killed_and_resumed(quadrature, LBFGS(8), 7, tmp_path / "c")
+    assert went_on_at(again) == [3, 6]
+    assert equal(again.tree, whole.tree)
+    np.testing.assert_array_equal(again.history.bound, whole.history.bound)
 
 
 @contextmanager
@@ -131,7 +135,7 @@ def full_disk() -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", ["Adam", "LBFGS"])
 def test_a_full_disk_never_stops_training(task: Task, quadrature: Task, kind: str, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(_lbfgs, "ROUND", 3)
+    monkeypatch.setattr(_rounds, "ROUND", 3)
     optimiser, problem = (task.adam(2 * EVERY), task) if kind == "Adam" else (LBFGS(8), quadrature)
     told = Listening()
     with gpssm.Checkpoints(tmp_path / "c", every_steps=1).open({}) as store, full_disk():

@@ -13,7 +13,7 @@ import pytest
 
 import gpssm
 from gpssm import methods
-from gpssm._core import _lbfgs
+from gpssm._core import _rounds
 from gpssm.fitting import Fit, Status
 from tests.methods.cases import CASES, held_out, records
 
@@ -146,7 +146,7 @@ def test_ctrl_c_in_any_stage_keeps_the_best_so_far(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_fit_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # A few iterations are enough for several rounds, each with a checkpoint at its end.
-    monkeypatch.setattr(_lbfgs, "ROUND", 3)
+    monkeypatch.setattr(_rounds, "ROUND", 3)
     unbroken = gpssm.fit(records(), CASES[name], seed=3, **QUIET)
     for i, (stage, signs) in enumerate(stages(name).items()):
         folder = gpssm.Checkpoints(tmp_path / str(i), every_steps=1)

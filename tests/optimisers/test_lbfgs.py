@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
 import gpssm
-from gpssm._core import _lbfgs
+from gpssm._core import _rounds
 from gpssm._core._params import Positive, cast
 from gpssm.fitting import Run, Status
 from gpssm.inference import Explicit, GaussHermite, MeanField, NaturalGradient
@@ -143,15 +143,15 @@ def test_a_step_into_nan_is_shortened_not_the_end(start):
         with np.errstate(invalid="ignore", divide="ignore"):
             return float(np.sum(x - np.log(x))), 1.0 - 1.0 / x, None
 
-    objective = _lbfgs.Objective(evaluate)
-    ending = _lbfgs.search(
+    objective = _rounds.Objective(evaluate)
+    ending = _rounds.minimise(
         objective, start * np.array([1.0, 2.0, 3.0]), iterations=500, tolerance=1e-12, gradient_tolerance=1e-8
     )
     assert met > 0, "the wall was never met"
     np.testing.assert_allclose(objective.best.at, 1.0, atol=1e-4)
     assert objective.best.loss == pytest.approx(3.0, abs=1e-8)
     assert objective.gain == pytest.approx(start * 6.0 - np.sum(np.log(start * np.array([1, 2, 3]))) - 3.0)
-    assert ending is _lbfgs.Ending.converged
+    assert ending is _rounds.Ending.converged
 
 
 def test_a_bound_that_is_nan_from_the_start_returns_the_start(data):
@@ -201,30 +201,36 @@ def bowl(x: np.ndarray):
     return float(100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2), slope, None
 
 
-def test_rounds_go_on_from_the_best_point_and_a_round_can_be_the_first(monkeypatch):
-    """A search that is cut after a round and begun anew there makes the evaluations of one that was never cut."""
-    monkeypatch.setattr(_lbfgs, "ROUND", 3)
-    seen, cuts = [], []
+@pytest.mark.parametrize("length", [3, 150])
+def test_a_search_that_is_told_again_what_it_had_found_goes_on_from_there(length: int, monkeypatch):
+    """From whatever place it is begun anew, it evaluates what one that was never cut evaluates after that place."""
+    monkeypatch.setattr(_rounds, "ROUND", length)
+    seen, places, repeated = [], [], []
 
     def evaluate(x: np.ndarray):
         seen.append(np.array(x))
-        return bowl(x)
+        # A wall is met on the way.
+        return bowl(x) if len(seen) != 4 else (np.nan, np.full(2, np.nan), None)
 
-    whole = _lbfgs.Objective(evaluate)
-    ended = _lbfgs.search(
-        whole,
-        np.array([-1.2, 1.0]),
-        iterations=11,
-        after_round=lambda best, done: cuts.append((best.at, done, len(seen))),
+    whole = _rounds.Objective(evaluate)
+    start = np.array([-1.2, 1.0])
+    told = _rounds.minimise(
+        whole, start, iterations=11, after_iteration=lambda *_: places.append((whole.place, len(seen)))
     )
-    assert ended is _lbfgs.Ending.exhausted
-    assert [done for _, done, _ in cuts] == [3, 6, 9]
-    first_time, seen = list(seen), []
-    at, done, evaluations = cuts[1]
-    again = _lbfgs.Objective(evaluate)
-    _lbfgs.search(again, at, iterations=11, done=done)
-    np.testing.assert_array_equal(seen, first_time[evaluations:])
-    np.testing.assert_array_equal(again.best.at, whole.best.at)
+    assert told is _rounds.Ending.exhausted
+    assert [place.done for place, _ in places] == [i // length * length for i in range(11)]
+    unbroken = list(seen)
+    for place, evaluations in places:
+        del seen[evaluations:]
+        again = _rounds.Objective(evaluate, place.record)
+        repeated.clear()
+        ended = _rounds.minimise(
+            again, place.start, iterations=11, done=place.done, after_iteration=lambda e, _: repeated.append(e.repeated)
+        )
+        assert ended is told
+        np.testing.assert_array_equal(seen, unbroken)
+        np.testing.assert_array_equal(again.best.at, whole.best.at)
+        assert repeated == sorted(repeated, reverse=True), "first what is known, then what is new"
 
 
 def test_a_search_that_gains_nothing_ends():
@@ -236,6 +242,6 @@ def test_a_search_that_gains_nothing_ends():
         calls += 1
         return float(x @ x), -2.0 * x, None
 
-    ended = _lbfgs.search(_lbfgs.Objective(lying), np.ones(3), iterations=1000)
-    assert ended is _lbfgs.Ending.stuck
+    ended = _rounds.minimise(_rounds.Objective(lying), np.ones(3), iterations=1000)
+    assert ended is _rounds.Ending.stuck
     assert calls < 200

@@ -1,8 +1,9 @@
-"""The one host L-BFGS: SciPy's, with a wall where the objective is not finite, in rounds that can be gone on from.
+"""The one host L-BFGS: SciPy's, with a wall where the objective is not finite, which can be gone on with.
 
-SciPy cannot be stopped and gone on with: its memory is lost. A long search is therefore made in rounds of fixed length,
-each of which starts without memory at the best point of the one before. Whoever writes down that point after each round
-can go on from it to the same bits.
+SciPy's memory of past steps cannot be stored. What can be is every loss and gradient that it was given: told the same
+once more, it asks for the same points, and goes on where it was broken off with the same bits. So that this record does
+not grow without end, a long search is made in rounds, each of which starts without memory at the best point of the one
+before.
 """
 
 import enum
@@ -15,7 +16,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 ROUND = 150
 """Iterations of a round. Each new one starts without memory and costs a few hundredths of a nat a step where the search
-is cut off before it converges; longer ones lose more work when a fit is killed."""
+is cut off before it converges; longer ones have a longer record to keep."""
 
 Evaluate = Callable[[Float[np.ndarray, " K"]], tuple[float, Float[np.ndarray, " K"], Any]]
 """Loss, gradient, and anything else that is worth telling about the point."""
@@ -36,6 +37,19 @@ class Evaluation(NamedTuple):
     loss: float
     gradient: Float[np.ndarray, " K"]
     told: Any
+    repeated: bool = False
+    """Whether it was taken from the record of a search that was broken off."""
+
+
+class Place(NamedTuple):
+    """Where a search stands."""
+
+    start: Float[np.ndarray, " K"]
+    """Where its round began."""
+    done: int
+    """Iterations before this round."""
+    record: Float[np.ndarray, "E L"]
+    """Loss and gradient of each evaluation of this round, in order; L = 1 + K."""
 
 
 class Objective:
@@ -45,8 +59,11 @@ class Objective:
     that convergence.
     """
 
-    def __init__(self, evaluate: Evaluate):
+    def __init__(self, evaluate: Evaluate, record: Float[np.ndarray, "E L"] | None = None):
         self._evaluate = evaluate
+        self._given = [] if record is None else list(record)
+        """What is known of the round that is to be repeated."""
+        self._made: list[np.ndarray] = []
         self._last: Evaluation | None = None
         self._origin: Evaluation | None = None
         """Where the present line search started."""
@@ -56,10 +73,16 @@ class Objective:
 
     def __call__(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
         """Loss and gradient, or the wall."""
-        loss, gradient, told = self._evaluate(flat)
+        repeated = len(self._made) < len(self._given)
+        if repeated:
+            known = self._given[len(self._made)]
+            loss, gradient, told = float(known[0]), known[1:].copy(), None
+        else:
+            loss, gradient, told = self._evaluate(flat)
+        self._made.append(np.append(loss, gradient))
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):
             return self._wall(flat), np.zeros_like(gradient)
-        self._last = Evaluation(np.array(flat), loss, gradient, told)
+        self._last = Evaluation(np.array(flat), loss, gradient, told, repeated)
         self.first = loss if self.first is None else self.first
         self._origin = self._origin or self._last
         if self.best is None or loss < self.best.loss:
@@ -79,9 +102,17 @@ class Objective:
         self._origin = self._last
         return self._last
 
-    def begin_round(self) -> None:
-        """A new search starts."""
+    def begin_round(self, at: Float[np.ndarray, " K"], done: int) -> None:
+        """SciPy starts anew, after that many iterations."""
+        if self._made:
+            self._given, self._made = [], []
         self._origin = None
+        self._round = at, done
+
+    @property
+    def place(self) -> "Place":
+        """All that is needed to come here again."""
+        return Place(*self._round, np.stack(self._made))
 
     @property
     def gain(self) -> float:
@@ -89,7 +120,7 @@ class Objective:
         return 0.0 if self.first is None or self.best is None else self.first - self.best.loss
 
 
-def search(
+def minimise(
     objective: Objective,
     start: Float[np.ndarray, " K"],
     *,
@@ -98,23 +129,23 @@ def search(
     tolerance: float = 1e-7,
     gradient_tolerance: float = 1e-7,
     memory: int = 20,
-    after_iteration: Callable[[Evaluation], None] = lambda evaluation: None,
-    after_round: Callable[[Evaluation, int], None] = lambda evaluation, done: None,
+    after_iteration: Callable[[Evaluation, int], None] = lambda evaluation, done: None,
 ) -> Ending:
-    """Minimise until the relative gain of an iteration falls below `tolerance`; the best point is in the objective.
+    """Search until the relative gain of an iteration falls below `tolerance`; the best point is in the objective.
 
-    `done` iterations were made before. Exceptions of the callbacks and of the objective end the search and are passed
-    on; what was best until then stays known.
+    `start` is where a round begins, after `done` iterations; an objective with a record of it repeats the round so far
+    without evaluating anything. Exceptions of the callback and of the objective end the search and are passed on; what
+    was best until then stays known.
     """
 
     def accepted(intermediate_result: OptimizeResult) -> None:
         nonlocal done
         done += 1
-        after_iteration(objective.accept())
+        after_iteration(objective.accept(), done)
 
     at = np.asarray(start, dtype=float)
     while True:
-        objective.begin_round()
+        objective.begin_round(at, done)
         before, length = done, min(ROUND, iterations - done)
         options = {
             "maxiter": length,
@@ -131,4 +162,3 @@ def search(
         if done >= iterations:
             return Ending.exhausted
         at = objective.best.at
-        after_round(objective.best, done)
