@@ -35,6 +35,14 @@ class History:
     events: list[str] = field(default_factory=list)
     """What went wrong on the way and what was done about it, and how stages ended."""
     seconds: float = 0.0
+    averaged: int = 1
+    """The bound with which training ended is the average of so many last steps, because those of Adam are noisy."""
+
+    @property
+    def final_bound(self) -> float:
+        """The bound per time step with which training ended; minus infinity if there is none."""
+        last = self.bound[-self.averaged :]
+        return float(np.mean(last)) if len(last) and np.isfinite(last).all() else -np.inf
 
     def append(self, trace: Trace) -> None:
         """Add a run of steps."""
@@ -58,6 +66,7 @@ class History:
             held_out=self.held_out + [(step + shift, score) for step, score in later.held_out],
             events=self.events + later.events,
             seconds=self.seconds + later.seconds,
+            averaged=min(later.averaged, len(later.bound)) if len(later.bound) else self.averaged,
         )
 
 

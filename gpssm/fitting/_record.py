@@ -23,6 +23,7 @@ def history_to(history: History, name: str = "history") -> tuple[dict[str, Any],
         "held_out_steps": [int(step) for step, _ in history.held_out],
         "events": list(history.events),
         "seconds": float(history.seconds),
+        "averaged": int(history.averaged),
     }, tensors
 
 
@@ -35,6 +36,7 @@ def history_from(state: dict[str, Any], tensors: Tensors, name: str = "history")
         held_out=[(int(step), float(score)) for step, score in zip(state["held_out_steps"], scores, strict=True)],
         events=[str(event) for event in state["events"]],
         seconds=float(state["seconds"]),
+        averaged=max(1, int(state.get("averaged", 1))),
         **{field: np.array(tensors[f"{name}.{field}"]) for field in state["arrays"] if field in _ARRAYS},
     )
 

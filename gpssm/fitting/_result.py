@@ -3,8 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gpssm._core._history import History
 from gpssm._core._result import Result
 from gpssm.inference import AbstractInference
@@ -12,9 +10,6 @@ from gpssm.predict import AbstractPredictor
 
 if TYPE_CHECKING:
     from gpssm.fitting._method import AbstractMethod
-
-LAST = 50
-"""The bound of one step is noisy; that of a fit is the average over this many last steps."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +44,9 @@ class Fit:
 
     @property
     def bound(self) -> float:
-        """The bound per time step with which it ended (average of the last 50 steps of a stochastic one); minus
-        infinity if there is none."""
-        bounds = self.history.bound[-LAST:]
-        return float(np.mean(bounds)) if len(bounds) and np.isfinite(bounds).all() else -np.inf
+        """The bound per time step with which it ended (the average of the last 50 steps of Adam); minus infinity if
+        there is none."""
+        return self.history.final_bound
 
     @property
     def best_bound(self) -> float:

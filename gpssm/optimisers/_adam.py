@@ -23,6 +23,8 @@ from gpssm.optimisers._base import AbstractOptimiser, Trained
 from gpssm.optimisers._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.optimisers._rates import Rates, adam, unknown_parameters
 
+AVERAGED = 50
+"""Last steps over which the bound is averaged."""
 WATCH_EVERY = 200
 """Steps between two looks at held-out episodes."""
 
@@ -66,7 +68,7 @@ class Adam(AbstractOptimiser):
         if before is not None:
             return Trained(*before)
         loop_key, finish_key, watch_key = jr.split(key, 3)
-        history = History(float(np.sum(np.asarray(data.valid))))
+        history = History(float(np.sum(np.asarray(data.valid))), averaged=AVERAGED)
         result, last = Result.finished, None
         resumed = None if stage.store is None else stage.resume(start(tree, data, optimiser, training.freeze)[1])
         if resumed is not None:

@@ -40,7 +40,7 @@ def read_table(path: Path, style: CsvFormat, shown: str) -> Table:
         skipped += 1
     if skipped == len(lines):
         raise DataError(f"{shown}: the file is empty; it needs a header line with column names and rows of numbers")
-    delimiter = style.delimiter or _delimiter(lines[skipped], shown, skipped + 1)
+    delimiter = style.delimiter or _delimiter(lines[skipped:], shown, skipped + 1)
     if style.decimal == "," and delimiter == ",":
         raise DataError(
             f"{shown}, line {skipped + 1}: columns are separated by commas, so a decimal comma cannot be told "
@@ -86,7 +86,8 @@ def _text(path: Path, shown: str) -> str:
         raise DataError(f"{shown}, line {line}: not valid UTF-8 text; save the file as CSV in UTF-8") from error
 
 
-def _delimiter(header: str, shown: str, line: int) -> str:
+def _delimiter(lines: list[str], shown: str, line: int) -> str:
+    header, *below = lines
     counts = {sign: len(next(csv.reader([header], delimiter=sign))) for sign in _DELIMITERS}
     found = [sign for sign in _DELIMITERS if counts[sign] > 1]
     if len(found) > 1:
@@ -97,7 +98,9 @@ def _delimiter(header: str, shown: str, line: int) -> str:
         )
     if found:
         return found[0]
-    if "|" in header or len(header.split()) > 1:
+    # A single column may have blanks in its name, as in `speed [m / s]`; numbers have none.
+    first = next((row for row in below if row.strip()), header)
+    if "|" in header or len(header.split()) > 1 < len(first.split()):
         sign = "|" if "|" in header else "blanks"
         raise DataError(
             f"{shown}, line {line}: columns seem to be separated by {sign}, but a comma, a semicolon or a tab is "

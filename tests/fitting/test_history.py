@@ -64,6 +64,18 @@ def test_a_stage_without_steps_takes_nothing_away():
         assert both.process_noise.shape == (2, 2)
 
 
+def test_the_bound_it_ended_with_is_that_of_the_last_stage():
+    adam = History(1.0, bound=np.arange(100.0), averaged=50)
+    assert adam.final_bound == np.arange(50.0, 100.0).mean()
+    search = History(1.0, bound=np.array([200.0, 300.0]))
+    assert adam.then(search).final_bound == 300.0
+    assert search.then(adam).final_bound == adam.final_bound
+    short = History(1.0, bound=np.array([1.0, 3.0]), averaged=50)
+    assert adam.then(short).final_bound == 2.0
+    assert adam.then(History(1.0)).final_bound == adam.final_bound
+    assert History(1.0).final_bound == -np.inf
+
+
 @pytest.mark.parametrize(
     ("bounds", "reached"),
     [
