@@ -55,7 +55,7 @@ def test_csv_dialects(tmp_path: Path, sep: str, decimal: str):
 
 def test_a_single_column_may_have_blanks_in_its_name(tmp_path: Path):
     path = tmp_path / "a.csv"
-    path.write_text("speed [m / s]\n\n1.0\n2.0\n3.0\n")
+    path.write_text("speed [m / s]\n1.0\n2.0\n3.0\n")
     assert read(path, outputs="speed [m / s]", dt=1.0)[0].y[:, 0].tolist() == [1.0, 2.0, 3.0]
 
 
