@@ -51,7 +51,7 @@ class Fit:
     @property
     def best_bound(self) -> float:
         """The highest bound per time step of a deterministic search."""
-        return float(max(self.history.bound, default=-np.inf))
+        return float(max(self.history.bound, default=float("-inf")))
 
     def following(self, earlier: "Fit") -> "Fit":
         """This fit with the history of the one that it went on from in front."""
