@@ -10,12 +10,14 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
+# Python would compile what it imports at the first import, or, told not to write, at every one: seconds each time.
+INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+unexport PYTHONDONTWRITEBYTECODE
 
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-system test-all faults reproduce bench lint format types layers docs clean
+.PHONY: help install demo test test-shapes test-system test-all faults reproduce bench lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,8 +55,11 @@ demo: $(VENV)/.installed ## Identify a small system, draw the result and say whe
 test: $(VENV)/.installed-dev ## Run the tests, without those that are slow or start processes
 	$(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
 
+test-shapes: $(VENV)/.installed-dev ## Run the same tests with every annotated shape and type checked at run time
+	GPSSM_CHECK_SHAPES=1 $(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
+
 test-system: $(VENV)/.installed-dev ## Run the tests that start processes, kill, fuzz, or repeat long computations
-	$(BIN)/python -m pytest -m "system and not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
+	GPSSM_CHECK_SHAPES=1 $(BIN)/python -m pytest -m "system and not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev ## Run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

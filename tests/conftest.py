@@ -8,9 +8,10 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 # Before JAX is imported: a test runs what it compiles a few times only, so that compiling is what takes the time, and
 # optimising does not pay. What must be compiled as users compile it says so (`tests.reference.compiling.as_users_do`).
-os.environ["XLA_FLAGS"] = " ".join(
-    ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false", os.environ.get("XLA_FLAGS", ""))
-)
+_CHEAP = ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false")
+# A worker inherits what the process that started it has set; said twice, programs of the other are not found.
+_given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in _CHEAP]
+os.environ["XLA_FLAGS"] = " ".join((*_CHEAP, *_given))
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,10 +27,12 @@ jax.config.update("jax_enable_x64", True)
 # Two arrays of different rank that happen to broadcast are nearly always a mistake.
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Before gpssm is imported: every annotated shape and type in the package is checked at run time.
-from jaxtyping import install_import_hook
+# Before gpssm is imported: every annotated shape and type in the package is checked at run time. That takes nearly as
+# long as the tests themselves, so `make test-shapes` and `make test-system` do it, and `make test` does not.
+if os.environ.get("GPSSM_CHECK_SHAPES"):
+    from jaxtyping import install_import_hook
 
-install_import_hook("gpssm", "beartype.beartype")
+    install_import_hook("gpssm", "beartype.beartype")
 
 import jax.random as jr
 import pytest

@@ -101,6 +101,7 @@ def test_public_names_are_documented(name):
     assert documentation.strip(), f"gpssm.{name} has no docstring"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("uses", "heavy"),
     [

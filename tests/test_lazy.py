@@ -40,6 +40,7 @@ def test_unknown_names_are_refused():
         gpssm.indentify  # noqa: B018
 
 
+@pytest.mark.system
 def test_a_module_is_imported_as_a_module():
     code = "import gpssm, gpssm.fitting as m; print(type(m).__name__, type(gpssm.fit).__name__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=SOURCE.parents[1], capture_output=True, text=True)

@@ -29,6 +29,7 @@ def test_operations_grow_as_the_method_says():
     assert 4.0 < points[1] / points[0] < 8.0
 
 
+@pytest.mark.system
 def test_a_step_is_measured():
     seconds, memory = growth.work(*gradient_step(*make(TINY, Explicit())), repeat=1)
     assert seconds > 0.0

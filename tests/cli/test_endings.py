@@ -80,6 +80,7 @@ def test_interrupted_before_there_was_a_model(words, tmp_path: Path, monkeypatch
     assert not (tmp_path / "m.gpssm.checkpoints").exists()
 
 
+@pytest.mark.system
 def test_a_comparison_of_states_that_is_interrupted_goes_on(tmp_path: Path, monkeypatch, capsys):
     path = write_record(tmp_path / "a.csv", 60, 0)
     words = ("fit", path, *COLUMNS, "--method", "linear", "--states", "1:2", "--no-report", "-o")

@@ -101,6 +101,7 @@ def test_upright_at_rest_costs_nothing_and_hanging_costs_everything():
 
 
 # Compiling a gradient through several steps takes seconds; the two tasks share all but their features.
+@pytest.mark.system
 @pytest.mark.parametrize("task", [TASKS[0], pytest.param(TASKS[1], marks=pytest.mark.slow)], ids=IDS)
 def test_policy_gradient_matches_finite_differences(task):
     short = replace(task, steps=3, cost_width=2.0)

@@ -156,6 +156,7 @@ def driven(function, steps: int = 160) -> gpssm.Episodes:
     return gpssm.Episodes.from_arrays(y=y, u=u)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("function, kind", [(lambda u: 0.7 * u, "linear"), (lambda u: np.sin(2.5 * u), "gp")])
 def test_prefers_the_kind_of_model_that_made_the_data(function, kind):
     candidates = {

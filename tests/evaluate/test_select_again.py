@@ -41,6 +41,7 @@ def selected(folder: Path | None = None, **options) -> Selection:
     )
 
 
+@pytest.mark.system
 def test_fits_that_were_made_are_not_made_again(tmp_path: Path, monkeypatch):
     made = []
     search = searches.minimise

@@ -294,6 +294,7 @@ def test_selection_finds_the_same_scores_and_shares(system: str):
     same(shares.width, f"select/{system}/stacked/width", tolerance=1e-4)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", ["identify", "output_error", "linear_kalman", "sum_kernel", "magnitude"])
 def test_model_files_of_that_time_predict_the_same(name: str):
     system = SETTINGS["models"][name]["system"]

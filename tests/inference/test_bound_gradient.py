@@ -45,6 +45,7 @@ def _case(name: str, inducing: AbstractInducing, compiled: Callable):
 HOW = ((Explicit(), jit), (Collapsed(), as_users_do), (Explicit(), as_users_do))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("name", "inducing", "compiled"), [_case(name, *how) for how in HOW for name in KERNELS])
 def test_compiled_gradient_agrees_with_finite_differences(name, inducing, compiled):
     rng = np.random.default_rng(0)

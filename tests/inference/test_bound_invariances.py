@@ -89,6 +89,7 @@ def assert_same(a, b) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9), a, b)
 
 
+@pytest.mark.system
 def test_padding_changes_neither_bound_nor_gradient():
     assert_same(evaluate(network(), Batch.of(records(), length=7), BOTH), as_it_is())
 

@@ -36,6 +36,7 @@ def _is_finite(system: gpssm.System) -> bool:
     return all(np.isfinite(leaf).all() for leaf in _leaves((system.model, system.recognition)))
 
 
+@pytest.mark.system
 def test_the_result_is_complete():
     system = identified()
     assert _is_finite(system)
@@ -82,6 +83,7 @@ def test_a_second_call_gives_the_same_model_and_compiles_nothing(monkeypatch):
     assert np.array_equal(again.history.bound, first.history.bound)
 
 
+@pytest.mark.system
 def test_double_precision_whatever_the_caller_has_set():
     """In a thread that works in single precision everything is still learnt and predicted in double precision."""
     first = identified()

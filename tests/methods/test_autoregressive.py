@@ -17,6 +17,7 @@ def fitted() -> AbstractPredictor:
     return learnt(records(), GPNARX(1, increment=True, restarts=1, iterations=25))
 
 
+@pytest.mark.system
 def test_learns_the_nonlinearity():
     new = record(60, seed=7)
     run = fitted().simulate(new, n_init=2, num_samples=60, key=jr.key(1))
@@ -68,6 +69,7 @@ def test_coefficients_are_drawn_from_the_posterior_of_least_squares():
     np.testing.assert_allclose(chol @ chol.T, covariance, rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.system
 def test_sparse_gp_with_ample_inducing_points_agrees_with_the_exact_one():
     sparse = learnt(records(), GPNARX(restarts=1, iterations=25, max_exact=10, num_inducing=40))
     new = record(60, seed=7)

@@ -17,7 +17,9 @@ from gpssm._core import _rounds
 from gpssm.fitting import Fit, Status
 from tests.methods.cases import CASES, held_out, records
 
-NAMES = list(CASES)
+QUICK = {"constant", "arx", "linear", "output error", "per step", "then", "mixture"}
+"""One of each kind. The others repeat most of what these do, and take their time in `make test-system`."""
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.system) for name in CASES]
 QUIET = {"progress": gpssm.Silent()}
 
 
@@ -120,7 +122,9 @@ def test_a_free_run_does_not_see_what_it_predicts(name: str):
     np.testing.assert_array_equal(changed, run_of(fitted(name)))
 
 
-@pytest.mark.parametrize("name", ["arx", "network", "mixture", "constant"])
+@pytest.mark.parametrize(
+    "name", ["arx", *(pytest.param(name, marks=pytest.mark.system) for name in ("network", "mixture"))]
+)
 def test_reports_and_comparisons_take_it(name: str, tmp_path: Path):
     report = gpssm.report(fitted(name), held_out(), tmp_path / "page.html", seed=0)
     found = gpssm.compare([(name, fitted(name))], held_out(), seed=0)
@@ -128,6 +132,7 @@ def test_reports_and_comparisons_take_it(name: str, tmp_path: Path):
     assert found.entries[0].scores[-1].facts() == report.free_run.facts()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_in_any_stage_keeps_the_best_so_far(name: str):
     before = signal.getsignal(signal.SIGINT)
@@ -143,9 +148,10 @@ def test_ctrl_c_in_any_stage_keeps_the_best_so_far(name: str):
         assert signal.getsignal(signal.SIGINT) == before
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_fit_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    # A few iterations are enough for several rounds, each with a checkpoint at its end.
+    # A few iterations are enough for several rounds.
     monkeypatch.setattr(_rounds, "ROUND", 3)
     unbroken = gpssm.fit(records(), CASES[name], seed=3, **QUIET)
     for i, (stage, signs) in enumerate(stages(name).items()):

@@ -77,6 +77,7 @@ def test_posterior_means_are_those_of_the_smoother(records: gpssm.Episodes, line
         np.testing.assert_allclose(np.asarray(posterior.means)[i, : len(record)], smoothed.means, atol=1e-8)
 
 
+@pytest.mark.system
 def test_correcting_raises_the_bound_and_keeps_units_and_history(corrected: Fit, linear: gpssm.System) -> None:
     before, bound = corrected.history.bound[0], corrected.history.bound[1:]
     assert before == -3.0, "what it went on from comes first"

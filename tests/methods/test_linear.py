@@ -171,6 +171,7 @@ def test_free_run_log_density_is_that_of_the_marginals():
     assert float(_free_run_log_density(identified.model, data)) == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.system
 def test_free_run_share_trades_evidence_for_free_runs():
     episodes = records(missing=0.1)
     free = learnt(episodes, Linear(2, iterations=60, simulation_weight=1.0))

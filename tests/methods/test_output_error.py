@@ -169,6 +169,7 @@ def _second_order(rng: np.random.Generator, *, saturated: bool, steps: int = 160
     return gpssm.Episodes([gpssm.Episode(y=np.asarray(y), u=u)])
 
 
+@pytest.mark.system
 def test_a_saturated_input_is_learnt_and_a_linear_model_is_beaten():
     whole = _second_order(np.random.default_rng(6), saturated=True, steps=280)[0]
     train, test = gpssm.Episodes([whole[:200]]), whole[200:]
@@ -237,6 +238,7 @@ def test_a_small_change_moves_the_matrix_by_as_much_where_it_is_far_from_the_edg
     np.testing.assert_allclose(moved, change, atol=1e-6)
 
 
+@pytest.mark.system
 def test_no_free_run_leaves_the_range_of_the_data_for_good():
     """An integrator that feedback keeps in place: without a constraint, the fit to this record has a radius of 1.07."""
     rng = np.random.default_rng(11)

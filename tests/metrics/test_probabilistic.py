@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scoringrules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -78,7 +77,14 @@ def test_coverage_counts_entries(forecast):
         metrics.interval_coverage(y, high, low)
 
 
-def test_crps_matches_scoringrules(forecast):
+@pytest.fixture(scope="module")
+def scoringrules():
+    """Slow to import: it compiles."""
+    return pytest.importorskip("scoringrules")
+
+
+@pytest.mark.system
+def test_crps_matches_scoringrules(forecast, scoringrules):
     y, _, _, samples, where = forecast
     fair = np.asarray(scoringrules.crps_ensemble(y, samples, m_axis=0, estimator="fair"))
     assert metrics.crps_samples(y, samples) == pytest.approx(np.mean(fair), rel=1e-10)
@@ -86,7 +92,8 @@ def test_crps_matches_scoringrules(forecast):
     assert metrics.crps_samples(y_bad, samples_bad, where=where) == pytest.approx(fair[where].mean(), rel=1e-10)
 
 
-def test_crps_of_few_samples_is_unbiased():
+@pytest.mark.system
+def test_crps_of_few_samples_is_unbiased(scoringrules):
     rng = np.random.default_rng(2)
     y = np.full(40_000, 0.7)
     samples = rng.normal(size=(3, 40_000))

@@ -47,6 +47,7 @@ def fitted(records: gpssm.Episodes) -> gpssm.Fit:
     return learn(records, method(Alternating(6, LBFGS(5))))
 
 
+@pytest.mark.system
 def test_smoothed_means_are_the_most_probable_states(records: gpssm.Episodes, fitted: gpssm.Fit) -> None:
     """At the fixed point the gradient of log p(y, x) with the mean transition vanishes."""
     model, data = fitted.system.model, Batch.of(fitted.system.scaler.apply(records))

@@ -25,6 +25,7 @@ def trained():
     return task.model, done, held_out
 
 
+@pytest.mark.system
 def test_minibatches_with_natural_gradients_train(trained):
     model, done, _ = trained
     assert done.result is gpssm.Result.finished

@@ -46,6 +46,7 @@ def _assert_close(spread: np.ndarray, expected: np.ndarray) -> None:
     assert np.all(np.abs(spread - expected) <= 4.0 * expected / np.sqrt(2.0 * SAMPLES) + 1e-5)
 
 
+@pytest.mark.system
 def test_pathwise_errors_add_up(drifting):
     _assert_close(_spread(drifting, Pathwise()), SPREAD * np.arange(STEPS + 1))
 

@@ -67,6 +67,7 @@ def figures(source: str) -> list[dict]:
     return [json.loads(found) for found in re.findall(r'-data">(.*?)</script>', source, flags=re.DOTALL)]
 
 
+@pytest.mark.system
 def test_a_report_opens_without_trouble(browser, exact, tmp_path):
     path = reporting.write(exact, tmp_path / "sub" / "report.html")
     facts, trouble, requests = visit(browser, path, tmp_path / "report.png")

@@ -59,6 +59,7 @@ def test_any_method_that_learns_a_system():
     assert model.set_params(states=9).fit(*lagged()).system_.model.state_dim == 1
 
 
+@pytest.mark.system
 def test_without_a_method_it_is_auto_in_one_try():
     made = tiny().fit(*lagged()).fit_.method
     assert made == gpssm.Auto(1, num_inducing=4, hidden=2, steps=2, iterations=0, network_steps=0, tries=1)
