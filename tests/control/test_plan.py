@@ -24,6 +24,8 @@ from gpssm.control import (
     saturating_cost,
 )
 
+pytestmark = pytest.mark.system  # programs of many steps take long to compile
+
 TASKS = [cart_pole_swing_up(), double_pendulum_swing_up()]
 IDS = ["cart-pole", "double-pendulum"]
 cost_of = jax.jit(expected_cost, static_argnums=0)
@@ -101,7 +103,6 @@ def test_upright_at_rest_costs_nothing_and_hanging_costs_everything():
 
 
 # Compiling a gradient through several steps takes seconds; the two tasks share all but their features.
-@pytest.mark.system
 @pytest.mark.parametrize("task", [TASKS[0], pytest.param(TASKS[1], marks=pytest.mark.slow)], ids=IDS)
 def test_policy_gradient_matches_finite_differences(task):
     short = replace(task, steps=3, cost_width=2.0)

@@ -12,6 +12,8 @@ from gpssm.fitting import _search as searches
 from gpssm.pools import ProcessPool
 from tests.methods.cases import records
 
+pytestmark = pytest.mark.system  # it kills, and trains
+
 
 class Killed(BaseException):
     """Ends a selection as a kill would."""
@@ -41,7 +43,6 @@ def selected(folder: Path | None = None, **options) -> Selection:
     )
 
 
-@pytest.mark.system
 def test_fits_that_were_made_are_not_made_again(tmp_path: Path, monkeypatch):
     made = []
     search = searches.minimise

@@ -19,6 +19,8 @@ from gpssm.methods import _auto
 from gpssm.optimisers import _step
 from tests.reference.small_system import LENGTHS, fit, identified, identify, record, records
 
+pytestmark = pytest.mark.system  # it trains from beginning to end
+
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
 """As `small_system.fit` has it, so that nothing is compiled anew."""
@@ -36,7 +38,6 @@ def _is_finite(system: gpssm.System) -> bool:
     return all(np.isfinite(leaf).all() for leaf in _leaves((system.model, system.recognition)))
 
 
-@pytest.mark.system
 def test_the_result_is_complete():
     system = identified()
     assert _is_finite(system)
@@ -83,7 +84,6 @@ def test_a_second_call_gives_the_same_model_and_compiles_nothing(monkeypatch):
     assert np.array_equal(again.history.bound, first.history.bound)
 
 
-@pytest.mark.system
 def test_double_precision_whatever_the_caller_has_set():
     """In a thread that works in single precision everything is still learnt and predicted in double precision."""
     first = identified()
@@ -124,7 +124,6 @@ print(json.dumps({
 """
 
 
-@pytest.mark.system
 def test_a_fresh_process_in_single_precision_stays_so():
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -69,6 +69,7 @@ def test_smoothed_means_are_the_most_probable_states(records: gpssm.Episodes, fi
     assert np.abs(slope).max() < 1e-6 * np.abs(slope_at(means + 0.01)).max()
 
 
+@pytest.mark.system
 def test_it_climbs_higher_than_lbfgs_alone_with_as_many_iterations(records: gpssm.Episodes, fitted: gpssm.Fit) -> None:
     alone = learn(records, method(LBFGS(60)))
     assert fitted.history.bound[-1] > alone.history.bound[-1]

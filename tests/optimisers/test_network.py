@@ -34,6 +34,7 @@ def test_minibatches_with_natural_gradients_train(trained):
     assert finite(done.model)
 
 
+@pytest.mark.system
 def test_held_out_scores_are_taken_where_asked(trained):
     _, done, held_out = trained
     steps, scores = zip(*done.history.held_out, strict=True)

@@ -16,6 +16,8 @@ from gpssm.predict import Channels
 from gpssm.reporting import _figure
 from gpssm.reporting._page import _thinned
 
+pytestmark = pytest.mark.system  # it opens a browser, and builds reports of every kind
+
 ALWAYS = ["verdict", "simulation", "prediction", "calibration", "residuals", "data", "training", "settings"]
 """The sections of every report, in their order."""
 CHROMIUM = next(
@@ -67,7 +69,6 @@ def figures(source: str) -> list[dict]:
     return [json.loads(found) for found in re.findall(r'-data">(.*?)</script>', source, flags=re.DOTALL)]
 
 
-@pytest.mark.system
 def test_a_report_opens_without_trouble(browser, exact, tmp_path):
     path = reporting.write(exact, tmp_path / "sub" / "report.html")
     facts, trouble, requests = visit(browser, path, tmp_path / "report.png")

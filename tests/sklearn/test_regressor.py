@@ -50,6 +50,7 @@ def test_predicts_a_lagged_response_better_than_the_mean():
     assert clone(model).fit(*lagged()).score(*lagged()) > 0.5
 
 
+@pytest.mark.system
 def test_any_method_that_learns_a_system():
     model = clone(GPSSMRegressor(method=gpssm.Linear(1, iterations=50), random_state=0))
     assert model.fit(*lagged()).score(*lagged()) > 0.95
