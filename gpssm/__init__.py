@@ -56,6 +56,7 @@ _PUBLIC = {
         "PerStep",
         "Restarts",
         "Stacked",
+        "Subspace",
         "Then",
         "Variational",
         "fit",

@@ -51,6 +51,7 @@ from gpssm.methods import OutputError as OutputError
 from gpssm.methods import PerStep as PerStep
 from gpssm.methods import Restarts as Restarts
 from gpssm.methods import Stacked as Stacked
+from gpssm.methods import Subspace as Subspace
 from gpssm.methods import Then as Then
 from gpssm.methods import Variational as Variational
 from gpssm.methods import fit as fit

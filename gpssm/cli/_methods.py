@@ -105,6 +105,18 @@ def _linear(states: int, flags: Flags) -> "AbstractMethod":
     return Linear(order=states)
 
 
+def _subspace(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import Subspace
+
+    return Subspace(states)
+
+
+def _subspaces(states: range, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import Subspace
+
+    return Subspace(tuple(states))
+
+
 def _arx(states: int, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import ARX
 
@@ -131,7 +143,8 @@ METHODS = {
     "auto": Entry("a GP state-space model, sensible everything", _ALL, _auto, shared=True),
     "variational": Entry("the same, trained once with a network, as in the paper", _NETWORK, _variational, shared=True),
     "output-error": Entry("a GP state-space model fitted to free runs", ("inducing",), _output_error),
-    "linear": Entry("a linear state-space model", (), _linear),
+    "subspace": Entry("a linear state-space model within a second", (), _subspace, several=_subspaces),
+    "linear": Entry("the most likely linear state-space model", (), _linear),
     "arx": Entry("a linear regression on the last outputs and inputs", (), _arx),
     "gp-narx": Entry("a GP regression on the last outputs and inputs", ("kernel", "inducing"), _gp_narx),
     "mixture": Entry(

@@ -18,6 +18,8 @@ from gpssm.predict import (
     Channels,
     ConstantPredictor,
     Lags,
+    LinearPredictor,
+    LinearSystem,
     MixturePredictor,
     RepeatPredictor,
     System,
@@ -37,6 +39,9 @@ def check_model(system: AbstractPredictor) -> None:
         case Autoregression():
             _check_channels(system.channels)
             _check_autoregression(system)
+        case LinearPredictor():
+            _check_channels(system.channels)
+            _check_linear(system)
         case ConstantPredictor():
             _check_channels(system.channels)
             _check_outputs(system.channels, system.mean, system.std)
@@ -122,7 +127,23 @@ def _check_state_space(system: System) -> None:
             raise FileError(f"the network reads {means.shape[-1]} states and the model has {states}")
 
 
-def _check_noise(variance: jax.Array) -> None:
+def _check_linear(predictor: LinearPredictor) -> None:
+    _check_scaler(predictor.scaler, predictor.channels)
+    system = predictor.system
+    if not isinstance(system, LinearSystem) or not all(isinstance(part, np.ndarray) for part in vars(system).values()):
+        raise FileError("the matrices of the linear model are missing")
+    states, outputs = len(system.c), len(predictor.channels.output_names)
+    inputs = len(predictor.channels.input_names)
+    shapes = {"A": (states, states), "B": (states, inputs), "c": (states,), "C": (outputs, states), "b": (outputs,)}
+    shapes |= {"Q": (states, states), "R": (outputs,), "m0": (states,), "P0": (states, states)}
+    for name, shape in shapes.items():
+        part = getattr(system, name)
+        if part.shape != shape or not np.isfinite(part).all():
+            raise FileError(f"the matrix {name} of the linear model has the shape {part.shape}, or is not finite")
+    _check_noise(np.concatenate([system.R, np.diagonal(system.Q), np.diagonal(system.P0)]))
+
+
+def _check_noise(variance: jax.Array | np.ndarray) -> None:
     values = np.asarray(variance)
     if not (np.isfinite(values).all() and (values >= 0.0).all()):
         raise FileError(f"a noise of the model has the variance {values}")

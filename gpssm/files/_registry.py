@@ -32,6 +32,8 @@ from gpssm.predict import (
     Channels,
     ConstantPredictor,
     Lags,
+    LinearPredictor,
+    LinearSystem,
     MixturePredictor,
     RepeatPredictor,
     System,
@@ -59,6 +61,8 @@ CLASSES: dict[str, type] = {
     "gpssm.MixturePredictor": MixturePredictor,
     "gpssm.ConstantPredictor": ConstantPredictor,
     "gpssm.RepeatPredictor": RepeatPredictor,
+    "gpssm.LinearPredictor": LinearPredictor,
+    "gpssm.LinearSystem": LinearSystem,
     "gpssm.Channels": Channels,
     "gpssm.Scaler": Scaler,
     "gpssm.Lags": Lags,
@@ -96,7 +100,7 @@ CLASSES: dict[str, type] = {
 }
 
 # Classes that work without JAX: their arrays are NumPy's.
-ON_HOST = (Scaler, ConstantPredictor, RepeatPredictor)
+ON_HOST = (Scaler, ConstantPredictor, LinearSystem, RepeatPredictor)
 
 # Objects without state, of which one serves for all: equal objects let compiled functions be found again.
 ENGINES: dict[str, AbstractKernelComputation] = {

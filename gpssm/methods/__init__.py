@@ -10,7 +10,7 @@ from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceM
 from gpssm.methods._q_x import AbstractStates, Network, PerStep
 from gpssm.methods._variational import Variational
 from gpssm.methods.autoregressive import ARX, GPNARX
-from gpssm.methods.linear import Linear
+from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.output_error import OutputError
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "PreviousEpisode",
     "Restarts",
     "Stacked",
+    "Subspace",
     "SubspaceMean",
     "Then",
     "Variational",

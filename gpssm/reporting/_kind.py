@@ -12,6 +12,7 @@ from gpssm.predict import (
     AbstractPredictor,
     Autoregression,
     ConstantPredictor,
+    LinearPredictor,
     MixturePredictor,
     RepeatPredictor,
     System,
@@ -72,6 +73,20 @@ def _state_space(system: System) -> Kind:
         sensor="Train longer, or hold the measurement noise at its known value: it seems to be too small.",
         mends=mends,
         measurement_noise=system.scaler.undo_std(np.sqrt(np.asarray(model.emission.noise_variance()))),
+    )
+
+
+@kind_of.register(LinearPredictor)
+def _linear(system: LinearPredictor) -> Kind:
+    order = system.system.order
+    more = f"one state more ({order + 1})"
+    return Kind(
+        name=f"a linear model with {order} state{'s' if order > 1 else ''}",
+        richer=f"Try {more}, then a model that is not linear ({LEARN}): {MISSED}.",
+        calmer="Train on longer records, or with fewer states, so that the learnt dynamics are stable.",
+        sensor="Try the most likely linear model (gpssm fit --method linear): the measurement noise seems too small.",
+        mends=f"a state more or a model that is not linear ({LEARN}) may mend the cause",
+        measurement_noise=system.scaler.undo_std(np.sqrt(system.system.R)),
     )
 
 

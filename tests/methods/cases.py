@@ -20,6 +20,7 @@ from gpssm.methods import (
     PreviousEpisode,
     Restarts,
     Stacked,
+    Subspace,
     Then,
     Variational,
 )
@@ -35,6 +36,7 @@ CASES: dict[str, AbstractMethod] = {
     "arx": ARX(2),
     "gp-narx": GPNARX(1, iterations=6),
     "linear": Linear(2, iterations=6, simulation_weight=0.3),
+    "subspace": Subspace((1, 2)),
     "output error": OutputError(2, num_inducing=5, rounds=3, iterations=3),
     "network": NETWORK,
     "per step": POLISH,

@@ -13,7 +13,7 @@ import gpssm
 from gpssm._core._params import cast
 from gpssm.baselines import TrueSimulator
 from gpssm.inference import BiRNN
-from gpssm.methods import ARX, GPNARX, Constant, Linear, PreviousEpisode
+from gpssm.methods import ARX, GPNARX, Constant, Linear, PreviousEpisode, Subspace
 from gpssm.models import GPSSM
 from gpssm.predict import AbstractPredictor, Channels, IndependentSteps, MeanOnly, MixturePredictor, Pathwise
 from gpssm.systems import Pendulum
@@ -51,6 +51,7 @@ MAKERS = {
     "ARX": lambda: learnt(train(), ARX(2)),
     "GPNARX": lambda: learnt(train(), GPNARX(1, restarts=1, iterations=3)),
     "Linear": lambda: learnt(train(), Linear(2, iterations=5)),
+    "Subspace": lambda: learnt(train(), Subspace(2)),
     "GPSSM": _state_space,
     "Mixture": lambda: MixturePredictor((made("ARX"), made("Constant")), (1.0, 2.0), 0.8),
     "TrueSimulator": lambda: TrueSimulator.of(Pendulum(), (0, 1), train()),

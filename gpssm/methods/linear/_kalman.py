@@ -19,9 +19,9 @@ from gpssm._core._result import Result
 from gpssm.data import Episodes
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.methods._maximise import Maximum, maximise, perturb
-from gpssm.methods.linear._start import LinearSystem, linear_starts, shrunk, spectral_radius
+from gpssm.methods.linear._start import linear_starts, shrunk, spectral_radius
 from gpssm.models import GPSSM, Batch, LinearGaussian, LinearMean, LinearTransition
-from gpssm.predict import System
+from gpssm.predict import LinearSystem, System
 
 SQUARINGS = 10
 """Growth is judged by the norm of A to the power 2 to the power of this."""

@@ -6,13 +6,12 @@ about them), at several window lengths; the directions that start a GPSSM; and t
 which is a state-space model without measurement noise.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float
 
 from gpssm.data import Episodes
 from gpssm.models._subspace import interpolated, subspace_states
+from gpssm.predict import LinearSystem
 
 RIDGE = 1e-6
 FLOOR = 1e-4
@@ -22,37 +21,23 @@ Records = list[tuple[np.ndarray, np.ndarray]]
 """Outputs (without gaps) and inputs of each episode."""
 
 
-@dataclass(frozen=True)
-class LinearSystem:
-    """x[0] ~ N(m0, P0); x[t+1] = A x + B u + c + N(0, Q); y = C x + b + N(0, diag R)."""
-
-    A: Float[np.ndarray, "D D"]
-    B: Float[np.ndarray, "D P"]
-    c: Float[np.ndarray, " D"]
-    C: Float[np.ndarray, "O D"]
-    b: Float[np.ndarray, " O"]
-    Q: Float[np.ndarray, "D D"]
-    R: Float[np.ndarray, " O"]
-    m0: Float[np.ndarray, " D"]
-    P0: Float[np.ndarray, "D D"]
-
-    def standardised(self) -> "LinearSystem":
-        """The same system in coordinates in which x[0] ~ N(0, I) and Q is diagonal. They always exist."""
-        root = np.linalg.cholesky(self.P0)
-        inverse = np.linalg.inv(root)
-        variances, rotation = np.linalg.eigh(inverse @ self.Q @ inverse.T)
-        back, forth = root @ rotation, rotation.T @ inverse
-        return LinearSystem(
-            A=forth @ self.A @ back,
-            B=forth @ self.B,
-            c=forth @ (self.c + self.A @ self.m0 - self.m0),
-            C=self.C @ back,
-            b=self.b + self.C @ self.m0,
-            Q=np.diag(np.maximum(variances, FLOOR)),
-            R=self.R,
-            m0=np.zeros_like(self.m0),
-            P0=np.eye(len(self.m0)),
-        )
+def standardised(system: LinearSystem) -> LinearSystem:
+    """The same system in coordinates in which x[0] ~ N(0, I) and Q is diagonal. They always exist."""
+    root = np.linalg.cholesky(system.P0)
+    inverse = np.linalg.inv(root)
+    variances, rotation = np.linalg.eigh(inverse @ system.Q @ inverse.T)
+    back, forth = root @ rotation, rotation.T @ inverse
+    return LinearSystem(
+        A=forth @ system.A @ back,
+        B=forth @ system.B,
+        c=forth @ (system.c + system.A @ system.m0 - system.m0),
+        C=system.C @ back,
+        b=system.b + system.C @ system.m0,
+        Q=np.diag(np.maximum(variances, FLOOR)),
+        R=system.R,
+        m0=np.zeros_like(system.m0),
+        P0=np.eye(len(system.m0)),
+    )
 
 
 def linear_starts(scaled: Episodes, order: int, *, max_radius: float) -> list[LinearSystem]:
@@ -70,7 +55,7 @@ def linear_starts(scaled: Episodes, order: int, *, max_radius: float) -> list[Li
     if order % outputs == 0:
         autoregression = _autoregression(records, blocks)
         systems += [] if autoregression is None else [autoregression]
-    return [_stable(system, max_radius).standardised() for system in systems]
+    return [standardised(_stable(system, max_radius)) for system in systems]
 
 
 def _from_states(states: list[np.ndarray], records: Records) -> LinearSystem:

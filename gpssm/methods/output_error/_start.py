@@ -11,9 +11,10 @@ from jaxtyping import Float
 
 from gpssm._core._params import Positive
 from gpssm.data import DataError, Episode, Episodes, Scaler
-from gpssm.methods.linear._start import LinearSystem, linear_starts
+from gpssm.methods.linear._start import linear_starts
 from gpssm.models._subspace import interpolated
 from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
+from gpssm.predict import LinearSystem
 
 MAX_RADIUS = 0.995
 """Largest absolute eigenvalue to start from: a free run of an integrator drifts away before anything is learnt."""

@@ -1,0 +1,119 @@
+"""A linear system improved where free runs need it: how inputs act, by least squares on whole runs, and its noises."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from gpssm.data import Episode
+from gpssm.predict import LinearSystem
+from gpssm.predict._linear import kalman
+
+DOUBT = 1e-3
+"""Ridge, in units of the scaled outputs, on first states and on how inputs act."""
+CONTEXT = 20
+"""Samples that are read before a free run."""
+LOOKED_AT = 400
+"""Steps from which noises are found: more of them change little and take longer."""
+
+
+def with_inputs_refitted(system: LinearSystem, records: Sequence[Episode]) -> LinearSystem:
+    """B, c and b by least squares on free runs, given A and C, each record from a first state of its own.
+
+    A free run is linear in all of them. Regressions of single steps, from which the system comes, see slow motion only
+    through small differences; whole runs see what it adds up to.
+    """
+    order, inputs = system.B.shape
+    size = order * inputs + order + len(system.b)
+    gram, moment = DOUBT * np.eye(size), np.zeros(size)
+    for record in records:
+        rows, by_start = _responses(system, record)
+        seen = record.observed.ravel()
+        rows, by_start, y = rows[seen], by_start[seen], record.y.ravel()[seen]
+        # The first state is nobody else's: what it can explain is taken out of everything.
+        inner = np.linalg.inv(by_start.T @ by_start + DOUBT * np.eye(order))
+        rows_left = rows - by_start @ (inner @ (by_start.T @ rows))
+        gram += rows.T @ rows_left
+        moment += rows_left.T @ y
+    found = np.linalg.solve(0.5 * (gram + gram.T), moment)
+    by_input, rest = found[: order * inputs], found[order * inputs :]
+    return replace(system, B=by_input.reshape(inputs, order).T, c=rest[:order], b=rest[order:])
+
+
+def _responses(system: LinearSystem, record: Episode) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "N D"]]:
+    """How the outputs of a free run depend on (B, c, b), and on the first state."""
+    order, inputs = system.B.shape
+    steps, outputs, eye = len(record), len(system.b), np.eye(order)
+    states = np.zeros((steps, order, order * inputs + order))
+    powers = np.empty((steps, order, order))
+    powers[0] = eye
+    for t in range(1, steps):
+        driven = np.concatenate([np.kron(record.u[t - 1][None, :], eye), eye], axis=1)
+        states[t] = system.A @ states[t - 1] + driven
+        powers[t] = system.A @ powers[t - 1]
+    offset = np.broadcast_to(np.eye(outputs), (steps, outputs, outputs))
+    rows = np.concatenate([system.C @ states, offset], axis=2)
+    return rows.reshape(steps * outputs, -1), (system.C @ powers).reshape(steps * outputs, order)
+
+
+def free_run_error(system: LinearSystem, records: Sequence[Episode]) -> float:
+    """Mean squared miss of free runs after the first samples of each record; infinite if a run explodes."""
+    squares, count = 0.0, 0
+    for record in records:
+        n_init, missed, _ = _free_run(system, record)
+        seen = record.observed[n_init:]
+        squares += float((missed[seen] ** 2).sum())
+        count += int(seen.sum())
+    return squares / count if count and np.isfinite(squares) else np.inf
+
+
+def with_noises_found(system: LinearSystem, records: Sequence[Episode]) -> LinearSystem:
+    """Process and measurement noise scaled so that single steps and free runs together are most likely.
+
+    Single steps alone would not tell how far the model itself goes astray in a long run.
+    """
+    short = [record[: min(len(record), LOOKED_AT)] for record in records]
+    kept: list[Episode] = []
+    for record in short:
+        if sum(map(len, kept)) < LOOKED_AT:
+            kept.append(record)
+
+    def scaled(logs: Float[np.ndarray, " 2"]) -> LinearSystem:
+        q, r = np.exp(np.clip(logs, -12.0, 6.0))
+        return replace(system, Q=q * system.Q, R=np.maximum(r * system.R, 1e-8))
+
+    def loss(logs: Float[np.ndarray, " 2"]) -> float:
+        tried = scaled(logs)
+        value = -sum(_log_densities(tried, record) for record in kept)
+        return value + 1e-3 * float(logs @ logs) if np.isfinite(value) else 1e12
+
+    with np.errstate(all="ignore"):
+        # Noises of regressions may be wrong by orders of magnitude: the first steps are large.
+        options = {"maxfev": 40, "xatol": 0.05, "fatol": 0.1, "initial_simplex": [[0.0, 0.0], [-2.0, 0.0], [0.0, 2.0]]}
+        found = minimize(loss, np.zeros(2), method="Nelder-Mead", options=options)
+    return scaled(found.x)
+
+
+def _log_densities(system: LinearSystem, record: Episode) -> float:
+    evidence = kalman(system, record.y, record.u, record.observed).log_evidence
+    n_init, missed, variances = _free_run(system, record)
+    seen = record.observed[n_init:]
+    free = -0.5 * (np.log(2.0 * np.pi * variances) + missed**2 / variances)
+    return 0.5 * (evidence + float(free[seen].sum()))
+
+
+def _free_run(system: LinearSystem, record: Episode) -> tuple[int, np.ndarray, np.ndarray]:
+    """Where a free run begins, what it misses, and the variances that it gives."""
+    n_init = min(CONTEXT, max(1, len(record) // 5))
+    head = record[:n_init]
+    known = kalman(system, head.y, head.u, head.observed)
+    m, P = known.means[-1], known.covariances[-1]
+    driven = record.u @ system.B.T + system.c
+    missed, variances = np.empty((len(record) - n_init, len(system.b))), np.empty((len(record) - n_init, len(system.b)))
+    for i, t in enumerate(range(n_init, len(record))):
+        m, P = system.A @ m + driven[t - 1], system.A @ P @ system.A.T + system.Q
+        missed[i] = record.y[t] - system.C @ m - system.b
+        variances[i] = np.einsum("od,de,oe->o", system.C, P, system.C) + system.R
+    return n_init, missed, variances
