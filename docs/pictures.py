@@ -26,7 +26,7 @@ def main() -> None:
     """Simulate, fit three models, draw three figures."""
     simulated = SYSTEM.simulate(episodes=31, steps=40, key=jr.key(0))
     train, test = simulated.episodes.split(test=1)
-    ours = gpssm.Auto(states=1, num_inducing=15, steps=800, iterations=200, network_steps=0)
+    ours = gpssm.Polished(states=1, num_inducing=15, steps=800, iterations=200, network_steps=0)
     learnt = _system(gpssm.fit(train, ours, key=jr.key(1)))
     linear = _system(gpssm.fit(train, gpssm.Linear(1), key=jr.key(2)))
     regression = gpssm.fit(train, gpssm.GPNARX(output_lags=1), key=jr.key(3)).system

@@ -16,7 +16,6 @@ from gpssm.methods import (
     ARX,
     GPNARX,
     AbstractMethod,
-    Auto,
     BestOf,
     Constant,
     Linear,
@@ -24,6 +23,7 @@ from gpssm.methods import (
     Network,
     OutputError,
     PerStep,
+    Polished,
     PreviousEpisode,
     SubspaceMean,
     Variational,
@@ -74,7 +74,7 @@ def smooth_kink(model: GPSSM, *, steps: int = 1500, iterations: int = 400) -> Be
 
 # The pendulum.
 
-PENDULUM = Auto(states=2, num_inducing=50, hidden=32, steps=1500, iterations=300)
+PENDULUM = Polished(states=2, num_inducing=50, hidden=32, steps=1500, iterations=300)
 PENDULUM_QUICK = replace(PENDULUM, num_inducing=20, steps=100, iterations=10)
 
 

@@ -54,6 +54,7 @@ _PUBLIC = {
         "Network",
         "OutputError",
         "PerStep",
+        "Polished",
         "Restarts",
         "Stacked",
         "Subspace",

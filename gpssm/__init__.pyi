@@ -49,6 +49,7 @@ from gpssm.methods import ModelSpec as ModelSpec
 from gpssm.methods import Network as Network
 from gpssm.methods import OutputError as OutputError
 from gpssm.methods import PerStep as PerStep
+from gpssm.methods import Polished as Polished
 from gpssm.methods import Restarts as Restarts
 from gpssm.methods import Stacked as Stacked
 from gpssm.methods import Subspace as Subspace

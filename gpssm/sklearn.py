@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpssm.data import Episode, Episodes
 from gpssm.fitting import AbstractMethod, Silent
-from gpssm.methods import Auto, fit
+from gpssm.methods import Polished, fit
 from gpssm.predict import Rollout, System
 
 __all__ = ["GPSSMRegressor"]
@@ -27,8 +27,8 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     - `states`: number of hidden states.
     - `method`: a method of gpssm that learns a state-space system, such as `gpssm.Linear(2)`; it brings its own
-      settings, and those of `Auto` here are not used. None is `gpssm.Auto`.
-    - `num_inducing`, `hidden`, `steps`, `iterations`: as in `gpssm.Auto`.
+      settings, and those of `Polished` here are not used. None is `gpssm.Polished`.
+    - `num_inducing`, `hidden`, `steps`, `iterations`: as in `gpssm.Polished`.
     - `num_samples`: trajectories that a prediction averages over.
     - `random_state`: a seed, a `numpy.random.RandomState`, or None.
     """
@@ -100,9 +100,9 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _method(self) -> AbstractMethod:
         if self.method is not None:
             if not isinstance(self.method, AbstractMethod):
-                raise TypeError(f"method={self.method!r} is no method of gpssm: write gpssm.Auto(...), or None")
+                raise TypeError(f"method={self.method!r} is no method of gpssm: write gpssm.Polished(...), or None")
             return self.method
-        return Auto(
+        return Polished(
             self.states,
             num_inducing=self.num_inducing,
             hidden=self.hidden,

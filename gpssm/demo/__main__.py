@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{len(test)} runs held out."
     )
     print("Identifying a state-space model with 2 states ...", flush=True)
-    fit = gpssm.fit(train, gpssm.Auto(states=2, num_inducing=30, steps=600, iterations=100, network_steps=0))
+    fit = gpssm.fit(train, gpssm.Polished(states=2, num_inducing=30, steps=600, iterations=100, network_steps=0))
     system = fit.system
     assert isinstance(system, gpssm.System)
 

@@ -1,6 +1,6 @@
 """Judging models by free runs over what they have not seen, and choosing among methods that way."""
 
-from gpssm.evaluate._folds import AbstractFolds, Against, Blocks, EpisodeFolds, Fold, LongRuns
+from gpssm.evaluate._folds import AbstractFolds, Against, Blocks, EpisodeFolds, Fold, LongRuns, Stretches
 from gpssm.evaluate._grid import grid
 from gpssm.evaluate._held_out import HeldOut
 from gpssm.evaluate._judge import Judged, judge
@@ -23,6 +23,7 @@ __all__ = [
     "Score",
     "Selection",
     "Shares",
+    "Stretches",
     "Trial",
     "grid",
     "judge",

@@ -110,6 +110,48 @@ def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
 
 @final
 @dataclass(frozen=True)
+class Stretches(AbstractFolds):
+    """Hold out several stretches at once, so that one fit without all of them is judged on each.
+
+    Where there are many episodes, every fifth whole one; else stretches spread evenly over the records, together a
+    fifth of the steps. Of a stretch inside a record, the samples before it, which are trained on, are read.
+    """
+
+    count: int = 4
+    share: float = 0.2
+
+    def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
+        """One fold for each stretch, all with the same training records."""
+        every = round(1.0 / self.share)
+        if len(episodes) >= every:
+            return self._whole_episodes(episodes, every, n_init)
+        each = -(-self.count // len(episodes))
+        train: list[Episode] = []
+        found: list[tuple[str, Episode]] = []
+        for record in episodes:
+            length = max(2, round(self.share * len(record) / each))
+            free = len(record) - each * length
+            if free < (each + 1) * max(n_init, 2):
+                raise DataError(f"'{record.name}' is too short for {each} stretches with {n_init} samples before each")
+            # What is trained on comes first, between and last, in parts of equal length.
+            edges = [round(free * (i + 1) / (each + 1)) + i * length for i in range(each)]
+            kept = [0, *(edge + length for edge in edges)]
+            train += [record[a:b] for a, b in zip(kept, [*edges, len(record)], strict=True)]
+            found += [(f"{record.name}[{a}:{a + length}]", record[a - n_init : a + length]) for a in edges]
+        common = Episodes(train)
+        return tuple(Fold(name, common, (record,)) for name, record in found)
+
+    def _whole_episodes(self, episodes: Episodes, every: int, n_init: int) -> tuple[Fold, ...]:
+        items = list(episodes)
+        held = [i for i in range(every - 1, len(items), every) if len(items[i]) > n_init + 1]
+        if not held:
+            raise DataError(f"no episode that could be held out is longer than n_init={n_init}")
+        common = Episodes([item for i, item in enumerate(items) if i not in held])
+        return tuple(Fold(f"episode {i + 1}", common, (items[i],)) for i in held[: 2 * self.count])
+
+
+@final
+@dataclass(frozen=True)
 class EpisodeFolds(AbstractFolds):
     """Hold out whole episodes: every `count`-th, then the next of each, and so on."""
 

@@ -2,6 +2,8 @@
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import final
 
@@ -63,31 +65,47 @@ def attempt(task: Task, store: Store | None = None) -> Trial | None:
 
     Where there is a store, the fit goes on if it was broken off, and is not repeated if it had ended.
     """
-    fit_key, run_key = jr.split(task.key)
     began = time.monotonic()
-
-    def failed(why: str) -> Trial:
-        seconds = time.monotonic() - began
-        return Trial(task.name, task.fold.name, task.seed, -np.inf, np.inf, why, seconds)
-
     try:
-        # Overflow in a model that explodes is an outcome here, not an accident.
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            system = _learnt(task, fit_key, store)
-            if system is None:
-                return None
-            runs = _free_runs(system, task, run_key)
+        with _quiet():
+            system = _learnt(task, jr.split(task.key)[0], store)
+    except task.forgive as failure:
+        return failed_trial(task, reason(failure), began)
+    return None if system is None else judged_trial(system, task, began)
+
+
+def judged_trial(system: AbstractPredictor, task: Task, began: float) -> Trial:
+    """How well a model runs free over what was held out."""
+    try:
+        with _quiet():
+            runs = _free_runs(system, task, jr.split(task.key)[1])
             found = _held_out(runs, task)
-            rng = np.random.default_rng(0)
-            judged: Score = score(runs, task.fold.test, horizon=None, rng=rng)
+            judged: Score = score(runs, task.fold.test, horizon=None, rng=np.random.default_rng(0))
             log_density, error = found.log_density, found.error
     except task.forgive as failure:
-        return failed(f"{type(failure).__name__}: {failure}".splitlines()[0])
+        return failed_trial(task, reason(failure), began)
     if not (np.isfinite(log_density) and np.isfinite(error)):
-        return failed("the free run diverged")
+        return failed_trial(task, "the free run diverged", began)
     seconds = time.monotonic() - began
     return Trial(task.name, task.fold.name, task.seed, log_density, error, None, seconds, held_out=found, score=judged)
+
+
+def failed_trial(task: Task, why: str, began: float) -> Trial:
+    """A trial without a score."""
+    return Trial(task.name, task.fold.name, task.seed, -np.inf, np.inf, why, time.monotonic() - began)
+
+
+def reason(failure: Exception) -> str:
+    """A failure in a line."""
+    return f"{type(failure).__name__}: {failure}".splitlines()[0]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Overflow in a model that explodes is an outcome here, not an accident."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 @double_precision

@@ -7,6 +7,7 @@ from gpssm.methods._constant import Constant, PreviousEpisode
 from gpssm.methods._fit import fit
 from gpssm.methods._gp_correction import GPCorrection
 from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceMean
+from gpssm.methods._polished import Polished
 from gpssm.methods._q_x import AbstractStates, Network, PerStep
 from gpssm.methods._variational import Variational
 from gpssm.methods.autoregressive import ARX, GPNARX
@@ -29,6 +30,7 @@ __all__ = [
     "Network",
     "OutputError",
     "PerStep",
+    "Polished",
     "PreviousEpisode",
     "Restarts",
     "Stacked",

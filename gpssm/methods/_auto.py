@@ -1,147 +1,234 @@
-"""`Auto`: sensible everything, for those in a hurry."""
+"""`Auto`: several methods tried, from simple to rich, and the one that predicts best kept."""
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+import equinox as eqx
 import jax.random as jr
-import numpy as np
-from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
-from gpssm._core._distributed import broadcast_from_first
 from gpssm._core._result import Result
-from gpssm.data import Episodes
-from gpssm.evaluate import judge
-from gpssm.evaluate._select import select_within
+from gpssm.data import DataError, Episodes, Scaler
+from gpssm.data._holdout import context_length
+from gpssm.evaluate import Fold, Selection, Stretches, Trial
+from gpssm.evaluate._trial import FAILURES, Task, failed_trial, judged_trial, numbers_of, reason
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.fitting._method import left_over
-from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
-from gpssm.methods._model_spec import ModelSpec
-from gpssm.methods._q_x import Network, PerStep, reader_of
-from gpssm.methods._variational import Variational, distilled
-from gpssm.optimisers import LBFGS, Adam, FullBatch, Windows
+from gpssm.fitting._interrupt import InterruptedFitError
+from gpssm.methods._constant import Constant
+from gpssm.methods._polished import Polished
+from gpssm.methods.autoregressive import ARX
+from gpssm.methods.linear import Linear, Subspace
+from gpssm.methods.output_error import OutputError
 
-LONG = 20_000
-"""From this many time steps on, training sees windows instead of all data at once."""
+Effort = Literal["quick", "normal", "thorough"]
+SAMPLES = 100
+"""Trajectories of each free run by which methods are judged."""
+WORSE = 0.05
+"""A fit to all data that predicts the stretches worse by more than this, in nats a sample, than the fit that had not
+seen them has ended in a poor optimum."""
 
 
 class Auto(AbstractMethod):
-    """Choose sensible everything.
+    """Try several methods, from simple to rich, and keep the one whose free runs are best.
 
-    A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
-    without the network; the same from states that the data show, and the better of the two is kept. Records with more
-    than 20 000 steps in all are trained on windows instead. Where there are validation episodes and the model runs
-    freely over them poorly, other seeds are tried. Several numbers of states are compared by `gpssm.select`.
+    Several stretches of the records are held out at once. Every method is fitted without them, and judged by free runs
+    over each: half of log-density less log-error, as in `gpssm.select`. The best is fitted to everything and checked
+    against its own first fit. What is tried depends on `effort`, on the number of outputs and on how much there is to
+    learn from, never on the clock: the same seed gives the same model.
+
+    - `"quick"`: a constant, linear state-space models by subspace identification, linear autoregressions. Seconds.
+    - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`).
+    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds.
     """
 
     states: int | Sequence[int] | None = None
-    """Hidden states: a number, several to choose from, or None for one more than there are outputs."""
-    kernel: AbstractKernel | Sequence[AbstractKernel] | str | None = None
-    num_inducing: int = 50
-    hidden: int = 32
-    """Size of the network."""
-    steps: int = 800
-    """Steps of Adam."""
-    iterations: int = 150
-    """Iterations of the polishing by L-BFGS that follows; 0 leaves it out."""
-    network_steps: int = 400
-    """Steps in which the network follows the polished model; 0 drops it."""
-    tries: int = 3
-    """Up to this many seeds are tried while the model is poor on the validation episodes."""
+    """Hidden states: a number, several to choose from, or None to begin with what the linear model needs."""
+    effort: Effort = eqx.field(static=True, default="normal")
+    gp: Polished = Polished()
+    """How a GP state-space model is trained on single steps; its number of states is chosen here."""
 
     def __check_init__(self) -> None:
-        for name, least in (("steps", 1), ("iterations", 0), ("network_steps", 0), ("tries", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)}: need at least {least}")
+        if self.effort not in ("quick", "normal", "thorough"):
+            raise ValueError(f"effort={self.effort!r}: choose quick, normal or thorough")
+        if any(states < 1 for states in self._asked()):
+            raise ValueError(f"states={self.states}: need at least one")
 
     @property
     def deterministic(self) -> bool:
-        return False
+        return self.effort == "quick"
+
+    def _asked(self) -> tuple[int, ...]:
+        if self.states is None:
+            return ()
+        return (self.states,) if isinstance(self.states, int) else tuple(self.states)
 
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
-        """Choose the number of states if that was asked for, and fit."""
-        if self.states is not None and not isinstance(self.states, int):
-            return self._chosen(tuple(self.states), data, run, key)
-        states = data.episodes.num_outputs + 1 if self.states is None else self.states
-        return self._tried(states, data, run, key)
+        """Try, judge, and fit the best to everything."""
+        data = data.afresh()
+        if run.devices is not None and run.devices.num_processes > 1:
+            # Processes share the work of one method only.
+            return self._gp(self._asked() or (data.episodes.num_outputs + 1,)).fit(data, run, key=key).by(self)
+        folds, n_init = _stretches(data.episodes)
+        if not folds:
+            run.say("The records are too short to hold anything out: no methods are compared")
+            return self._gp(self._asked() or (data.episodes.num_outputs + 1,)).fit(data, run, key=key).by(self)
+        tried = _Tried(folds, n_init, data.scaler, run, key)
+        try:
+            self._try_all(tried, data.episodes.num_outputs)
+        except InterruptedFitError:
+            return tried.as_it_stands(self, data, key)
+        return self._final(tried, data, run, key)
 
-    def _chosen(self, states: tuple[int, ...], data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
-        """By free runs over parts of the training data that are held out, then a fit to all of it."""
-        candidates = {f"{n} states": replace(self, states=n, tries=1, network_steps=0) for n in states}
-        choice = select_within(run.within("select"), candidates, data.episodes, key=key)
-        if choice.interrupted:
-            fitted = self._tried(states[0], data, run, key)
-            return fitted.ended(Result.interrupted).by(self)
-        winner = choice.method
-        assert isinstance(winner, Auto) and isinstance(winner.states, int)
-        run.say(f"{choice.table()}\nchosen: {winner.states} states")
-        fitted = self._tried(winner.states, data, run, key)
-        return fitted.with_event(f"{winner.states} states, chosen among {', '.join(map(str, states))}").by(self)
+    def _try_all(self, tried: "_Tried", outputs: int) -> None:
+        asked = self._asked()
+        tried.attempt("constant", Constant())
+        linear = tried.attempt("linear", Subspace(asked or None))
+        order = getattr(getattr(linear, "system", None), "system", None)
+        found = outputs + 1 if order is None else order.order
+        states = asked or tuple(sorted({outputs + 1, min(max(found, outputs), outputs + 2)}))
+        lags = max(states)
+        for count in (lags, 2 * lags):
+            tried.attempt(f"arx {count}", ARX(count))
+        if self.effort == "quick":
+            return
+        if self.effort == "thorough":
+            tried.attempt("most likely linear", Linear(min(max(states), 6), simulation_weight=0.3))
+            states = (*states, max(states) + 1)
+        for count in states:
+            tried.attempt(f"output error {count}", OutputError(count, num_inducing=min(30, self.gp.num_inducing)))
+        best = max(states, key=lambda count: tried.value(f"output error {count}"))
+        for count in states if self.effort == "thorough" else (best,):
+            tried.attempt(f"gp {count}", self._gp((count,)))
 
-    def _tried(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
-        """Several seeds, while the model is poor on what it was not trained on."""
-        made: list[tuple[float, Fit]] = []
-        for attempt, seed in enumerate(_seeds(key, self.tries)):
-            inner = run if attempt == 0 else run.within(f"try{attempt + 1}")
-            if attempt:
-                run.say("The last model is poor on the validation episodes; trying again with another seed")
-            fitted = self._once(states, data, inner, seed)
-            if data.validation is None or fitted.result is Result.interrupted:
-                made.append((float("-inf"), fitted))
-                break
-            score, poor = _judged(fitted, data.validation)
-            made.append((score, fitted))
-            if broadcast_from_first(b"again" if poor else b"enough") == b"enough":
-                break
-        best = max(made, key=lambda pair: pair[0])[1]
-        if made[-1][1].result is Result.interrupted:
-            best = best.ended(Result.interrupted)
-        return replace(best.by(self), parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
+    def _gp(self, states: tuple[int, ...]) -> Polished:
+        tries = self.gp.tries if self.effort == "thorough" else 1
+        return replace(self.gp, states=states[0] if len(states) == 1 else states, tries=tries)
 
-    def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
-        spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)
-        long = data.episodes.num_steps > LONG
-        windows = Windows(length=max(2, min(200, data.episodes.max_length)), size=8)
-        network = Variational(
-            spec,
-            q_x=Network(self.hidden),
-            q_u=NaturalGradient(0.1) if long else Collapsed(),
-            expectation=MonteCarlo(1),
-            optimiser=Adam(self.steps, batches=windows if long else FullBatch()),
-        )
-        first = network.fit(data.afresh(), run.within("1"), key=key)
-        if long or self.iterations == 0 or first.result is Result.interrupted:
-            return first.by(self)
-        polish = Variational(spec, q_x=PerStep(), optimiser=LBFGS(self.iterations))
-        second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
-        if second.result is not Result.interrupted:
-            # The same first model, because it comes from the same key.
-            third = polish.fit(data.afresh(), run.within("3"), key=key)
-            second = _higher(second, third, run)
-        made = second.following(first).by(self)
-        reader = reader_of(first)
-        if self.network_steps and reader is not None and made.result is not Result.interrupted:
-            made = distilled(made, reader, self.network_steps, data, run.within("4"), key=left_over(key))
+    def _final(self, tried: "_Tried", data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        selection = tried.selection()
+        if selection.best is None:
+            return tried.as_it_stands(self, data, key)
+        best = _simplest(selection)
+        run.say(f"{selection.table()}\n{_because(selection, best)}\nfitting {best} to all records")
+        made = tried.methods[best].fit(data, run.within("final"), key=key)
+        first = tried.fits[best]
+        if made.result is Result.interrupted:
+            made = first.ended(Result.interrupted)
+        elif tried.judged(best, made) < tried.value(best) - WORSE:
+            run.say("that ended in a poorer optimum: the first fit is kept, which has not seen the held-out stretches")
+            made = first.with_event("fitted without the held-out stretches: with them it ended in a poorer optimum")
+        told = made.with_event(_because(selection, best)).with_event(selection.table())
+        return replace(told.by(self), parts=tuple(tried.fits.values()))
+
+
+@dataclass
+class _Tried:
+    """Methods that were fitted without the held-out stretches, and how they did."""
+
+    folds: tuple[Fold, ...]
+    n_init: int
+    scaler: Scaler
+    run: Run
+    key: PRNGKeyArray
+    methods: dict[str, AbstractMethod] = field(default_factory=dict)
+    fits: dict[str, Fit] = field(default_factory=dict)
+    trials: dict[str, list[Trial]] = field(default_factory=dict)
+
+    def attempt(self, name: str, method: AbstractMethod) -> Fit | None:
+        """Fit without the stretches and judge. A failure is told and does not end the others."""
+        self.run.interruption.check()
+        self.run.say(f"{name}: fitting ...")
+        began = time.monotonic()
+        self.methods[name] = method
+        train = Prepared.of(self.folds[0].train, scaler=self.scaler)
+        try:
+            made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
+            if made.result is Result.interrupted:
+                raise InterruptedFitError
+        except FAILURES as failure:
+            return self._failed(name, reason(failure), began)
+        if made.result is Result.diverged:
+            return self._failed(name, made.result.value, began)
+        self.fits[name] = made
+        self.trials[name] = [judged_trial(made.system, task, began) for task in self._tasks(name)]
+        value, failed = self.value(name), [trial.failed for trial in self.trials[name] if trial.failed]
+        error = sum(trial.error for trial in self.trials[name]) / len(self.folds)
+        told = f"failed: {failed[0]}" if failed else f"error {error:.3g} standard deviations, value {value:.3f}"
+        self.run.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
         return made
 
+    def _failed(self, name: str, why: str, began: float) -> None:
+        self.trials[name] = [failed_trial(task, why, began) for task in self._tasks(name)]
+        self.run.say(f"{name}: failed: {why}")
 
-def _seeds(key: PRNGKeyArray, tries: int) -> list[PRNGKeyArray]:
-    """The key itself, and others made from it."""
-    return [key, *(jr.fold_in(key, attempt) for attempt in range(1, tries))]
+    def _tasks(self, name: str) -> list[Task]:
+        return [
+            Task(
+                name,
+                self.methods[name],
+                fold,
+                0,
+                self.scaler,
+                self.n_init,
+                SAMPLES,
+                *numbers_of(jr.fold_in(self.key, i)),
+            )
+            for i, fold in enumerate(self.folds)
+        ]
+
+    def value(self, name: str) -> float:
+        """How well it did, over all stretches."""
+        return _mean_value(self.trials[name])
+
+    def judged(self, name: str, made: Fit) -> float:
+        """The same for another fit."""
+        return _mean_value([judged_trial(made.system, task, time.monotonic()) for task in self._tasks(name)])
+
+    def selection(self) -> Selection:
+        """All trials as a table."""
+        return Selection(dict(self.methods), tuple(trial for trials in self.trials.values() for trial in trials))
+
+    def as_it_stands(self, method: AbstractMethod, data: Prepared, key: PRNGKeyArray) -> Fit:
+        """After Ctrl-C the best of what was judged, or the simplest thing there is."""
+        judged = [name for name in self.fits if name in self.trials]
+        if judged:
+            made = self.fits[max(judged, key=self.value)]
+        else:
+            made = Constant().fit(data, replace(self.run, store=None), key=key)
+        stopped = Result.interrupted if self.run.interrupted else Result.diverged
+        return replace(made.ended(stopped).by(method), parts=tuple(self.fits.values()))
 
 
-def _judged(fit: Fit, validation: Episodes) -> tuple[float, bool]:
-    score = judge(fit.system, validation).free_run
-    density = score.log_density
-    return density if np.isfinite(density) else -np.inf, score.poor
+def _mean_value(trials: list[Trial]) -> float:
+    return sum(trial.value for trial in trials) / len(trials)
 
 
-def _higher(first: Fit, second: Fit, run: Run) -> Fit:
-    """Of two polished starts the one with the higher bound. An interrupted or failed one does not count."""
-    if not second.result.good or not len(second.history.bound):
-        return first if second.result is not Result.interrupted else first.ended(second.result)
-    ends = first.best_bound, second.best_bound
-    chosen, where = (first, "the network's states") if ends[0] >= ends[1] else (second, "states guessed from the data")
-    event = f"two starts ended at {ends[0]:.4f} and {ends[1]:.4f} a step: kept the one from {where}"
-    run.say(event)
-    return chosen.with_event(event)
+def _stretches(episodes: Episodes) -> tuple[tuple[Fold, ...], int]:
+    """What is held out, and how many samples are read before each free run; nothing where records are too short."""
+    n_init = max(context_length(map(len, episodes)), 2)
+    for count in (4, 2, 1):
+        try:
+            return Stretches(count).split(episodes, n_init=n_init), n_init
+        except DataError:
+            n_init = max(2, n_init // 2)
+    return (), n_init
+
+
+def _simplest(selection: Selection) -> str:
+    """The best; of those that are level with it, the simplest."""
+    rows = {row.candidate: row for row in selection.rows() if not row.failed}
+    return next(name for name, row in rows.items() if row.shortfall <= 0.005)
+
+
+def _because(selection: Selection, best: str) -> str:
+    rows = {row.candidate: row for row in selection.rows() if not row.failed}
+    others = [row for name, row in rows.items() if name != best]
+    if not others:
+        return f"chosen: {best}, the only one that could be judged"
+    second = max(others, key=lambda row: row.value)
+    return (
+        f"chosen: {best}. Running freely over {len({t.fold for t in selection.trials})} held-out stretches it errs by "
+        f"{rows[best].error:.3g} standard deviations of the outputs; next is {second.candidate} with {second.error:.3g}"
+    )

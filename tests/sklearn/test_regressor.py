@@ -56,14 +56,14 @@ def test_any_method_that_learns_a_system():
     assert model.fit(*lagged()).score(*lagged()) > 0.95
     assert model.fit_.method == gpssm.Linear(1, iterations=50)
     assert model.system_ is model.fit_.system
-    # The settings of Auto are not used, be they what they may be.
+    # The settings of Polished are not used, be they what they may be.
     assert model.set_params(states=9).fit(*lagged()).system_.model.state_dim == 1
 
 
 @pytest.mark.system
 def test_without_a_method_it_is_auto_in_one_try():
     made = tiny().fit(*lagged()).fit_.method
-    assert made == gpssm.Auto(1, num_inducing=4, hidden=2, steps=2, iterations=0, network_steps=0, tries=1)
+    assert made == gpssm.Polished(1, num_inducing=4, hidden=2, steps=2, iterations=0, network_steps=0, tries=1)
 
 
 @pytest.mark.parametrize("method", [gpssm.ARX(2), "linear", gpssm.Linear])

@@ -15,14 +15,14 @@ import pytest
 import gpssm
 from gpssm.fitting import Status
 from gpssm.inference import BiRNN
-from gpssm.methods import _auto
+from gpssm.methods import _polished
 from gpssm.optimisers import _step
 from tests.reference.small_system import LENGTHS, fit, identified, identify, record, records
 
 pytestmark = pytest.mark.system  # it trains from beginning to end
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
+QUICK = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
 """As `small_system.fit` has it, so that nothing is compiled anew."""
 
 
@@ -111,7 +111,7 @@ import gpssm
 from tests.reference.small_system import record, records
 
 before = jax.config.jax_enable_x64, jax.config.jax_numpy_rank_promotion
-method = gpssm.Auto(states=1, num_inducing=5, hidden=3, steps=50, iterations=2, network_steps=50)
+method = gpssm.Polished(states=1, num_inducing=5, hidden=3, steps=50, iterations=2, network_steps=50)
 system = gpssm.fit(records(), method, progress=gpssm.Silent()).system
 free = system.simulate(record(20, seed=9), n_init=4, num_samples=10, key=jax.random.key(0))
 filtered = system.filter(record(20, seed=9))
@@ -181,8 +181,8 @@ def test_an_interruption_ends_all_stages(stage, heard):
 )
 def test_other_seeds_are_tried_while_the_model_is_poor_and_the_best_is_kept(monkeypatch, scores, kept):
     told = iter(scores)
-    monkeypatch.setattr(_auto, "_judged", lambda fitted, validation: next(told))
-    short = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=100, iterations=0)
+    monkeypatch.setattr(_polished, "_judged", lambda fitted, validation: next(told))
+    short = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=100, iterations=0)
     held_out = gpssm.Episodes([record(30, seed=50)])
     made = gpssm.fit(records(), short, validation=held_out, progress=gpssm.Silent(), seed=0)
     assert next(told, None) is None, "as many were tried as had to be"
@@ -205,8 +205,8 @@ def test_the_number_of_states_is_one_more_than_there_are_outputs_unless_told():
         raise ChosenError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_auto.Auto, "_tried", note)
-        for method in (gpssm.Auto(), gpssm.Auto(states=4)):
+        patch.setattr(_polished.Polished, "_tried", note)
+        for method in (gpssm.Polished(), gpssm.Polished(states=4)):
             with pytest.raises(ChosenError):
                 gpssm.fit(records(), method, progress=gpssm.Silent())
     assert chosen == [2, 4]
@@ -214,7 +214,7 @@ def test_the_number_of_states_is_one_more_than_there_are_outputs_unless_told():
 
 @pytest.mark.slow
 def test_the_number_of_states_is_chosen_by_free_runs_over_what_was_held_out():
-    method = gpssm.Auto(states=(1, 2), num_inducing=6, hidden=4, steps=100, iterations=10, network_steps=50)
+    method = gpssm.Polished(states=(1, 2), num_inducing=6, hidden=4, steps=100, iterations=10, network_steps=50)
     made = gpssm.fit(records(), method, progress=gpssm.Silent())
     (event,) = [event for event in made.history.events if "chosen among" in event]
     assert event == f"{made.system.model.state_dim} states, chosen among 1, 2"
@@ -224,7 +224,7 @@ def test_the_number_of_states_is_chosen_by_free_runs_over_what_was_held_out():
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"iterations": -1}, {"network_steps": -1}, {"tries": 0}])
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.*need at least"):
-        gpssm.Auto(**wrong)
+        gpssm.Polished(**wrong)
 
 
 def _episodes(outputs: int, inputs: int, *, seed: int = 0) -> gpssm.Episodes:
@@ -252,7 +252,7 @@ def _episodes(outputs: int, inputs: int, *, seed: int = 0) -> gpssm.Episodes:
 )
 def test_all_kinds_of_systems(outputs, inputs, states):
     episodes = _episodes(outputs, inputs)
-    method = gpssm.Auto(states=states, num_inducing=6, hidden=4, steps=50, iterations=5, network_steps=50)
+    method = gpssm.Polished(states=states, num_inducing=6, hidden=4, steps=50, iterations=5, network_steps=50)
     system = gpssm.fit(episodes, method, progress=gpssm.Silent()).system
     assert _is_finite(system)
     assert np.isfinite(system.history.bound).all()
@@ -270,9 +270,9 @@ def test_all_kinds_of_systems(outputs, inputs, states):
 
 @pytest.mark.slow
 def test_long_records_are_trained_on_windows(monkeypatch):
-    monkeypatch.setattr(_auto, "LONG", 20)
+    monkeypatch.setattr(_polished, "LONG", 20)
     held_out = gpssm.Episodes([record(30, seed=50)])
-    method = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=200, tries=1)
+    method = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=200, tries=1)
     history = gpssm.fit(records(), method, validation=held_out, progress=gpssm.Silent()).history
     assert len(history.bound) == 200, "no second stage"
     assert history.bound[-50:].mean() > history.bound[:50].mean()

@@ -1,0 +1,147 @@
+"""`Polished`: the GP state-space model with sensible everything."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import jax.random as jr
+import numpy as np
+from gpjax.kernels import AbstractKernel
+from jaxtyping import PRNGKeyArray
+
+from gpssm._core._distributed import broadcast_from_first
+from gpssm._core._result import Result
+from gpssm.data import Episodes
+from gpssm.evaluate import judge
+from gpssm.evaluate._select import select_within
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.fitting._method import left_over
+from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
+from gpssm.methods._model_spec import ModelSpec
+from gpssm.methods._q_x import Network, PerStep, reader_of
+from gpssm.methods._variational import Variational, distilled
+from gpssm.optimisers import LBFGS, Adam, FullBatch, Windows
+
+LONG = 20_000
+"""From this many time steps on, training sees windows instead of all data at once."""
+
+
+class Polished(AbstractMethod):
+    """A GP state-space model with sensible everything.
+
+    A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
+    without the network; the same from states that the data show, and the better of the two is kept. Records with more
+    than 20 000 steps in all are trained on windows instead. Where there are validation episodes and the model runs
+    freely over them poorly, other seeds are tried. Several numbers of states are compared by `gpssm.select`.
+    """
+
+    states: int | Sequence[int] | None = None
+    """Hidden states: a number, several to choose from, or None for one more than there are outputs."""
+    kernel: AbstractKernel | Sequence[AbstractKernel] | str | None = None
+    num_inducing: int = 50
+    hidden: int = 32
+    """Size of the network."""
+    steps: int = 800
+    """Steps of Adam."""
+    iterations: int = 150
+    """Iterations of the polishing by L-BFGS that follows; 0 leaves it out."""
+    network_steps: int = 400
+    """Steps in which the network follows the polished model; 0 drops it."""
+    tries: int = 3
+    """Up to this many seeds are tried while the model is poor on the validation episodes."""
+
+    def __check_init__(self) -> None:
+        for name, least in (("steps", 1), ("iterations", 0), ("network_steps", 0), ("tries", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}={getattr(self, name)}: need at least {least}")
+
+    @property
+    def deterministic(self) -> bool:
+        return False
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Choose the number of states if that was asked for, and fit."""
+        if self.states is not None and not isinstance(self.states, int):
+            return self._chosen(tuple(self.states), data, run, key)
+        states = data.episodes.num_outputs + 1 if self.states is None else self.states
+        return self._tried(states, data, run, key)
+
+    def _chosen(self, states: tuple[int, ...], data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        """By free runs over parts of the training data that are held out, then a fit to all of it."""
+        candidates = {f"{n} states": replace(self, states=n, tries=1, network_steps=0) for n in states}
+        choice = select_within(run.within("select"), candidates, data.episodes, key=key)
+        if choice.interrupted:
+            fitted = self._tried(states[0], data, run, key)
+            return fitted.ended(Result.interrupted).by(self)
+        winner = choice.method
+        assert isinstance(winner, Polished) and isinstance(winner.states, int)
+        run.say(f"{choice.table()}\nchosen: {winner.states} states")
+        fitted = self._tried(winner.states, data, run, key)
+        return fitted.with_event(f"{winner.states} states, chosen among {', '.join(map(str, states))}").by(self)
+
+    def _tried(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        """Several seeds, while the model is poor on what it was not trained on."""
+        made: list[tuple[float, Fit]] = []
+        for attempt, seed in enumerate(_seeds(key, self.tries)):
+            inner = run if attempt == 0 else run.within(f"try{attempt + 1}")
+            if attempt:
+                run.say("The last model is poor on the validation episodes; trying again with another seed")
+            fitted = self._once(states, data, inner, seed)
+            if data.validation is None or fitted.result is Result.interrupted:
+                made.append((float("-inf"), fitted))
+                break
+            score, poor = _judged(fitted, data.validation)
+            made.append((score, fitted))
+            if broadcast_from_first(b"again" if poor else b"enough") == b"enough":
+                break
+        best = max(made, key=lambda pair: pair[0])[1]
+        if made[-1][1].result is Result.interrupted:
+            best = best.ended(Result.interrupted)
+        return replace(best.by(self), parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
+
+    def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)
+        long = data.episodes.num_steps > LONG
+        windows = Windows(length=max(2, min(200, data.episodes.max_length)), size=8)
+        network = Variational(
+            spec,
+            q_x=Network(self.hidden),
+            q_u=NaturalGradient(0.1) if long else Collapsed(),
+            expectation=MonteCarlo(1),
+            optimiser=Adam(self.steps, batches=windows if long else FullBatch()),
+        )
+        first = network.fit(data.afresh(), run.within("1"), key=key)
+        if long or self.iterations == 0 or first.result is Result.interrupted:
+            return first.by(self)
+        polish = Variational(spec, q_x=PerStep(), optimiser=LBFGS(self.iterations))
+        second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
+        if second.result is not Result.interrupted:
+            # The same first model, because it comes from the same key.
+            third = polish.fit(data.afresh(), run.within("3"), key=key)
+            second = _higher(second, third, run)
+        made = second.following(first).by(self)
+        reader = reader_of(first)
+        if self.network_steps and reader is not None and made.result is not Result.interrupted:
+            made = distilled(made, reader, self.network_steps, data, run.within("4"), key=left_over(key))
+        return made
+
+
+def _seeds(key: PRNGKeyArray, tries: int) -> list[PRNGKeyArray]:
+    """The key itself, and others made from it."""
+    return [key, *(jr.fold_in(key, attempt) for attempt in range(1, tries))]
+
+
+def _judged(fit: Fit, validation: Episodes) -> tuple[float, bool]:
+    score = judge(fit.system, validation).free_run
+    density = score.log_density
+    return density if np.isfinite(density) else -np.inf, score.poor
+
+
+def _higher(first: Fit, second: Fit, run: Run) -> Fit:
+    """Of two polished starts the one with the higher bound. An interrupted or failed one does not count."""
+    if not second.result.good or not len(second.history.bound):
+        return first if second.result is not Result.interrupted else first.ended(second.result)
+    ends = first.best_bound, second.best_bound
+    chosen, where = (first, "the network's states") if ends[0] >= ends[1] else (second, "states guessed from the data")
+    event = f"two starts ended at {ends[0]:.4f} and {ends[1]:.4f} a step: kept the one from {where}"
+    run.say(event)
+    return chosen.with_event(event)
