@@ -99,6 +99,7 @@ def fit(
                 method=method,
                 entry=entry,
                 states=choices or range(episodes.num_outputs + 1, episodes.num_outputs + 2),
+                asked=choices is not None,
                 flags=flags,
                 seed=seed,
                 output=output,

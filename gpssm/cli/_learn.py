@@ -25,6 +25,8 @@ class Task:
     method: str
     entry: Entry
     states: range
+    asked: bool
+    """Whether the user named the states, or whatever needs a number takes the usual one."""
     flags: Flags
     seed: int
     output: Path
@@ -70,7 +72,8 @@ def learn(task: Task, devices: Devices | None, progress: Progress) -> Learnt:
         progress.say(f"{choice.table()}\nchosen: {counted(int(told))}, of {states[0]} to {states[-1]}")
         states = range(int(told), int(told) + 1)
     several = task.entry.several
-    method = several(states, task.flags) if several is not None else task.entry.make(states[0], task.flags)
+    own = None if task.entry.chooses and not task.asked else states
+    method = several(own, task.flags) if several is not None else task.entry.make(states[0], task.flags)
     made = fit(
         task.train,
         method,

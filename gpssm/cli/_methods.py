@@ -15,6 +15,10 @@ from gpssm.cli._outcome import UsageError
 
 if TYPE_CHECKING:
     from gpssm.fitting import AbstractMethod
+    from gpssm.methods import Polished
+
+
+EFFORTS = ("quick", "normal", "thorough")
 
 
 @Parameter(name="*")
@@ -40,6 +44,9 @@ class Flags:
         int | None,
         Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400."),
     ] = None
+    effort: Annotated[
+        str | None, Parameter(help="How much --method auto tries: quick (seconds), normal (the default) or thorough.")
+    ] = None
     tries: Annotated[
         int | None,
         Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part. By default 3."),
@@ -54,6 +61,9 @@ class Flags:
         for name, value in self.given().items():
             if name in ("polish", "network"):
                 not_negative(value, f"--{name}")
+            elif name == "effort":
+                if value not in EFFORTS:
+                    raise UsageError(f"--effort is {value!r}; there are {', '.join(EFFORTS)}")
             elif name != "kernel":
                 positive(value, f"--{name}")
 
@@ -71,18 +81,27 @@ class Entry:
     """The flags it knows, beside --states and --seed."""
     make: Callable[[int, Flags], "AbstractMethod"]
     """The method for a number of states."""
-    several: Callable[[range, Flags], "AbstractMethod"] | None = None
+    several: Callable[[range | None, Flags], "AbstractMethod"] | None = None
     """For a range of states, where the method itself makes use of all of them; others are compared."""
+    chooses: bool = False
+    """Whether it finds a number of states by itself where none is given."""
     shared: bool = False
     """Whether processes can share its work."""
 
 
-def _auto(states: int, flags: Flags) -> "AbstractMethod":
+def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import Auto
+
+    asked = None if states is None else states[0] if len(states) == 1 else tuple(states)
+    return Auto(asked, **flags.named(effort="effort"), gp=_polished(None, flags))
+
+
+def _polished(states: int | None, flags: Flags) -> "Polished":
+    from gpssm.methods import Polished
 
     names = {"inducing": "num_inducing", "polish": "iterations", "network": "network_steps"}
     same = {name: name for name in ("kernel", "hidden", "steps", "tries")}
-    return Auto(states, **flags.named(**names, **same))
+    return Polished(states, **flags.named(**names, **same))
 
 
 def _variational(states: int, flags: Flags) -> "AbstractMethod":
@@ -111,10 +130,10 @@ def _subspace(states: int, flags: Flags) -> "AbstractMethod":
     return Subspace(states)
 
 
-def _subspaces(states: range, flags: Flags) -> "AbstractMethod":
+def _subspaces(states: range | None, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import Subspace
 
-    return Subspace(tuple(states))
+    return Subspace(None if states is None else tuple(states))
 
 
 def _arx(states: int, flags: Flags) -> "AbstractMethod":
@@ -129,26 +148,35 @@ def _gp_narx(states: int, flags: Flags) -> "AbstractMethod":
     return GPNARX(output_lags=states, **flags.named(kernel="kernel", inducing="num_inducing"))
 
 
-def _mixture(states: range, flags: Flags) -> "AbstractMethod":
+def _mixture(states: range | None, flags: Flags) -> "AbstractMethod":
     """Members from simple to complex, for each number of states."""
     from gpssm.methods import Stacked
 
-    kinds = {"linear": _linear, "arx": _arx, "output-error": _output_error, "auto": _auto}
+    assert states is not None
+    kinds = {"linear": _linear, "arx": _arx, "output-error": _output_error, "polished": _polished}
     return Stacked({f"{kind} {n}": make(n, flags) for kind, make in kinds.items() for n in states})
 
 
 _NETWORK = ("kernel", "inducing", "hidden", "steps")
 _ALL = (*_NETWORK, "polish", "network", "tries")
 METHODS = {
-    "auto": Entry("a GP state-space model, sensible everything", _ALL, _auto, shared=True),
+    "auto": Entry(
+        "several methods from simple to rich, and the best kept",
+        (*_ALL, "effort"),
+        lambda states, flags: _auto(range(states, states + 1), flags),
+        several=_auto,
+        chooses=True,
+        shared=True,
+    ),
+    "polished": Entry("a GP state-space model, sensible everything", _ALL, _polished, shared=True),
     "variational": Entry("the same, trained once with a network, as in the paper", _NETWORK, _variational, shared=True),
     "output-error": Entry("a GP state-space model fitted to free runs", ("inducing",), _output_error),
-    "subspace": Entry("a linear state-space model within a second", (), _subspace, several=_subspaces),
+    "subspace": Entry("a linear state-space model within a second", (), _subspace, several=_subspaces, chooses=True),
     "linear": Entry("the most likely linear state-space model", (), _linear),
     "arx": Entry("a linear regression on the last outputs and inputs", (), _arx),
     "gp-narx": Entry("a GP regression on the last outputs and inputs", ("kernel", "inducing"), _gp_narx),
     "mixture": Entry(
-        "linear, arx, output-error and auto, each by how well it predicts what was held out",
+        "linear, arx, output-error and polished, each by how well it predicts what was held out",
         _ALL,
         lambda states, flags: _mixture(range(states, states + 1), flags),
         several=_mixture,

@@ -35,7 +35,7 @@ def with_states(system: AbstractPredictor, path: Path, need: str) -> System:
         return system
     raise UsageError(
         f"{path}: this model ({type(system).__name__}) has no hidden states, and {need}; gpssm fit makes one with "
-        "--method auto, variational, output-error or linear"
+        "--method polished, variational, output-error or linear"
     )
 
 

@@ -16,7 +16,7 @@ from gpssm.evaluate import Judged, judge
 from gpssm.files import save
 from gpssm.fitting import Fit, Result
 from gpssm.fitting._interrupt import InterruptedFitError
-from gpssm.predict import System
+from gpssm.predict import AbstractPredictor, LinearPredictor, System
 
 HORIZONS = (1, 5, 20)
 """Steps ahead that the page shows beside the free run."""
@@ -123,7 +123,7 @@ def _facts(learnt: Learnt, task: Task) -> dict[str, Any]:
     history, states = learnt.fit.history, learnt.states
     facts: dict[str, Any] = {
         "model": str(task.output),
-        "states": states[0] if len(states) == 1 else list(states),
+        "states": _states(learnt.fit.system, states),
         "seed": task.seed,
         "result": learnt.fit.result.name,
         "bound_per_step": float(history.bound[-1]) if len(history.bound) else None,
@@ -132,6 +132,15 @@ def _facts(learnt: Learnt, task: Task) -> dict[str, Any]:
     if learnt.choice is not None:
         facts["candidates"] = candidates(learnt.choice, task.states)
     return facts
+
+
+def _states(system: AbstractPredictor, asked: range) -> int | list[int]:
+    """Those of the model, where it has any."""
+    if isinstance(system, System):
+        return system.model.state_dim
+    if isinstance(system, LinearPredictor):
+        return system.system.order
+    return asked[0] if len(asked) == 1 else list(asked)
 
 
 def _summary(learnt: Learnt, judged: Judged | None, facts: dict[str, Any], screen: Console) -> None:

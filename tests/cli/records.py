@@ -9,7 +9,16 @@ import pytest
 from gpssm.cli import main
 from gpssm.cli._methods import METHODS
 
-SMALL = {"kernel": "matern32", "inducing": 6, "hidden": 2, "steps": 10, "polish": 3, "network": 4, "tries": 1}
+SMALL = {
+    "kernel": "matern32",
+    "inducing": 6,
+    "hidden": 2,
+    "steps": 10,
+    "polish": 3,
+    "network": 4,
+    "tries": 1,
+    "effort": "quick",
+}
 """Small numbers for the flags of methods."""
 RUNS, ROWS = 5, 24
 """Of five records the last is kept aside by default, and the others are four folds of equal shape, compiled once."""

@@ -132,7 +132,20 @@ def test_nobody_foresaw_this(words, monkeypatch, capsys):
 def test_whoever_asks_it_to_end_gets_a_model_and_the_way_to_go_on(number, tmp_path: Path):
     path, log = write_record(tmp_path / "a.csv", 30, 0), tmp_path / "log"
     model = tmp_path / "m.gpssm"
-    flags = ["--states", "1", "--inducing", "3", "--hidden", "2", "--steps", "100000", "--holdout", "0"]
+    flags = [
+        "--method",
+        "polished",
+        "--states",
+        "1",
+        "--inducing",
+        "3",
+        "--hidden",
+        "2",
+        "--steps",
+        "100000",
+        "--holdout",
+        "0",
+    ]
     with log.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "gpssm", "fit", str(path), *COLUMNS, *flags, "-o", str(model)],

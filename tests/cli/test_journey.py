@@ -16,6 +16,8 @@ pytestmark = pytest.mark.slow
 
 COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
 TINY = (
+    "--method",
+    "polished",
     "--states",
     "1",
     "--tries",

@@ -1,5 +1,6 @@
 """`--method`: one table from names to methods, and which flags go with which."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,25 @@ from gpssm.methods import GPNARX
 from gpssm.optimisers import Adam
 from tests.cli.records import SMALL, write_runs
 
+POLISHED = partial(
+    gpssm.Polished,
+    kernel="matern32",
+    num_inducing=6,
+    hidden=2,
+    steps=10,
+    iterations=3,
+    network_steps=4,
+    tries=1,
+)
 COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
 
 
 @pytest.mark.parametrize(
     ("name", "made"),
     [
-        (
-            "auto",
-            gpssm.Auto(2, "matern32", num_inducing=6, hidden=2, steps=10, iterations=3, network_steps=4, tries=1),
-        ),
+        ("polished", POLISHED(2)),
+        ("auto", gpssm.Auto(2, "quick", POLISHED())),
+        ("subspace", gpssm.Subspace(2)),
         (
             "variational",
             gpssm.Variational(gpssm.ModelSpec(2, "matern32", num_inducing=6), q_x=gpssm.Network(2), optimiser=Adam(10)),
@@ -41,6 +51,7 @@ def test_flags_become_a_method(name, made):
     ("name", "made"),
     [
         ("auto", gpssm.Auto(3)),
+        ("polished", gpssm.Polished(3)),
         ("variational", gpssm.Variational(gpssm.ModelSpec(3), q_x=gpssm.Network(32), optimiser=Adam(800))),
         ("output-error", gpssm.OutputError(3)),
         ("gp-narx", GPNARX(output_lags=3)),
@@ -48,6 +59,12 @@ def test_flags_become_a_method(name, made):
 )
 def test_what_is_not_given_is_left_to_the_method(name, made):
     assert find_method(name, Flags()).make(3, Flags()) == made
+
+
+def test_a_method_that_finds_its_number_of_states_is_not_told_one():
+    assert METHODS["auto"].several(None, Flags()) == gpssm.Auto()
+    assert METHODS["auto"].several(range(1, 3), Flags()) == gpssm.Auto((1, 2))
+    assert METHODS["subspace"].several(None, Flags()) == gpssm.Subspace()
 
 
 def test_a_mixture_has_every_kind_with_every_number_of_states():
@@ -60,8 +77,8 @@ def test_a_mixture_has_every_kind_with_every_number_of_states():
         "arx 2": str(gpssm.ARX(2)),
         "output-error 1": str(gpssm.OutputError(1)),
         "output-error 2": str(gpssm.OutputError(2)),
-        "auto 1": str(gpssm.Auto(1, steps=7)),
-        "auto 2": str(gpssm.Auto(2, steps=7)),
+        "polished 1": str(gpssm.Polished(1, steps=7)),
+        "polished 2": str(gpssm.Polished(2, steps=7)),
     }
 
 

@@ -12,7 +12,7 @@ import gpssm
 from gpssm.fitting import Progress, Status
 from tests.reference.small_system import record, records
 
-METHOD = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=250, iterations=10, network_steps=150, tries=1)
+METHOD = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=250, iterations=10, network_steps=150, tries=1)
 STAGES = ("Adam", "L-BFGS", "network")
 """In the order in which they come."""
 

@@ -87,7 +87,7 @@ def test_a_fit_names_what_differs_before_it_trains(tmp_path):
     with pytest.raises(gpssm.files.ResumeError) as caught:
         gpssm.fit(
             records(),
-            gpssm.Auto(1, num_inducing=4, hidden=2),
+            gpssm.Polished(1, num_inducing=4, hidden=2),
             progress=gpssm.Silent(),
             checkpoints=gpssm.Checkpoints(tmp_path),
         )

@@ -17,6 +17,7 @@ from gpssm.methods import (
     Network,
     OutputError,
     PerStep,
+    Polished,
     PreviousEpisode,
     Restarts,
     Stacked,
@@ -29,6 +30,8 @@ from gpssm.optimisers import LBFGS, Adam, Alternating
 SPEC = ModelSpec(2, num_inducing=6)
 POLISH = Variational(SPEC, q_x=PerStep(), optimiser=LBFGS(6))
 NETWORK = Variational(SPEC, q_x=Network(4), optimiser=Adam(100))
+
+POLISHED = Polished(2, num_inducing=6, hidden=4, steps=100, iterations=6, network_steps=50)
 
 CASES: dict[str, AbstractMethod] = {
     "constant": Constant(),
@@ -47,7 +50,8 @@ CASES: dict[str, AbstractMethod] = {
     "restarts": Restarts(POLISH, 2),
     "mixture": Mixture({"arx": ARX(1), "linear": Linear(1, iterations=4)}, (0.7, 0.3), 0.9),
     "stacked": Stacked({"constant": Constant(), "arx": ARX(1)}),
-    "auto": Auto(2, num_inducing=6, hidden=4, steps=100, iterations=6, network_steps=50),
+    "polished": POLISHED,
+    "auto": Auto(2, "normal", POLISHED),
 }
 
 

@@ -26,7 +26,7 @@ def records(*, missing: float = 0.0) -> gpssm.Episodes:
 
 def fit(episodes: gpssm.Episodes) -> gpssm.Fit:
     """Learning with the same settings, so that a second call with data of the same shape compiles nothing."""
-    method = gpssm.Auto(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
+    method = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=100, iterations=20, network_steps=50)
     return gpssm.fit(episodes, method, progress=gpssm.Silent(), seed=0)
 
 

@@ -1,7 +1,7 @@
 """Subspace identification: a linear model within a second, without compiling anything."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ class _Found(NamedTuple):
     system: LinearSystem
 
 
-def _pieces(scaled: Sequence[Episode]) -> list[Episode]:
+def _pieces(scaled: Iterable[Episode]) -> list[Episode]:
     """The records, cut where outputs are missing for long."""
     found = []
     for episode in scaled:

@@ -1,0 +1,125 @@
+"""`Auto` keeps what predicts best, says why, and is never behind the simple models that it has tried itself."""
+
+import numpy as np
+import pytest
+
+import gpssm
+from gpssm.evaluate import Stretches
+from gpssm.methods import _auto
+from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
+from tests.optimisers.small_task import Listening
+
+
+def driven(function, steps: int = 90, seed: int = 0, records: int = 1) -> gpssm.Episodes:
+    """y[t+1] = function(y[t], u[t]) + noise."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for i in range(records):
+        u, y = rng.standard_normal((steps, 1)), np.zeros((steps, 1))
+        for t in range(steps - 1):
+            y[t + 1] = function(y[t], u[t]) + 0.02 * rng.standard_normal()
+        made.append(gpssm.Episode(y=y, u=u, name=f"run {i}"))
+    return gpssm.Episodes(made)
+
+
+def linear(y, u):
+    return 0.8 * y + 0.5 * u
+
+
+def quick(data: gpssm.Episodes, told: Listening | None = None, **options) -> gpssm.Fit:
+    return gpssm.fit(data, gpssm.Auto(effort="quick", **options), progress=told or gpssm.Silent(), seed=0)
+
+
+def test_stretches_are_held_out_together_and_never_trained_on():
+    (record,) = data = driven(linear, 100)
+    folds = Stretches(4).split(data, n_init=6)
+    assert len(folds) == 4 and all(fold.train is folds[0].train for fold in folds)
+    kept = {value for piece in folds[0].train for value in piece.y[:, 0].tolist()}
+    held = [fold.test[0].y[6:, 0].tolist() for fold in folds]
+    assert all(len(part) == 5 for part in held)
+    assert not kept & {value for part in held for value in part}
+    assert len(kept) == 80
+    # What is read before a stretch is trained on, and lies right before it in the record.
+    for fold in folds:
+        (whole,) = fold.test
+        assert set(whole.y[:6, 0].tolist()) <= kept
+        first = record.y[:, 0].tolist().index(whole.y[0, 0])
+        np.testing.assert_array_equal(whole.y, record.y[first : first + len(whole)])
+
+
+def test_of_many_episodes_whole_ones_are_held_out():
+    data = driven(linear, 20, records=11)
+    folds = Stretches().split(data, n_init=4)
+    assert [fold.test[0].name for fold in folds] == ["run 4", "run 9"]
+    assert len(folds[0].train) == 9
+
+
+def test_records_that_are_too_short_are_refused():
+    with pytest.raises(gpssm.DataError, match="too short"):
+        Stretches(4).split(driven(linear, 12), n_init=6)
+
+
+def test_a_linear_system_is_recognised_at_once_and_the_choice_is_explained():
+    told = Listening()
+    made = quick(driven(linear), told)
+    assert isinstance(made.system, LinearPredictor | Autoregression)
+    assert made.result is gpssm.Result.finished
+    (why,) = [event for event in made.history.events if event.startswith("chosen: ")]
+    assert "held-out stretches" in why and "next is" in why
+    assert any(message.startswith("linear: error") for message in told.messages)
+    assert [type(part.method).__name__ for part in made.parts] == ["Constant", "Subspace", "ARX", "ARX"]
+
+
+def test_noise_is_a_constant():
+    rng = np.random.default_rng(3)
+    data = gpssm.Episodes([gpssm.Episode(y=rng.standard_normal((200, 1)), u=rng.standard_normal((200, 1)))])
+    made = quick(data)
+    error = {part.method: _error(part, data) for part in made.parts}
+    assert isinstance(made.system, ConstantPredictor) or _error(made, data) <= 1.02 * min(error.values())
+
+
+def _error(fit: gpssm.Fit, data: gpssm.Episodes) -> float:
+    run = fit.system.simulate(data[0], n_init=10, seed=0)
+    return float(np.sqrt(np.mean((data[0].y[10:] - run.median) ** 2)))
+
+
+def test_the_winner_is_never_behind_what_was_tried():
+    """By the value in the table that is shown."""
+    made = quick(driven(lambda y, u: 0.9 * np.tanh(y) + 0.4 * u, 120, seed=5))
+    table = made.history.events[-1]
+    values = [float(line.split("±")[0].split()[-1]) for line in table.splitlines()[1:]]
+    best = next(line for line in table.splitlines() if line[1] == "*")
+    (why,) = [event for event in made.history.events if event.startswith("chosen: ")]
+    assert why.startswith(f"chosen: {best[2:].split('  ')[0]}.")
+    assert len(values) == 4 and float(best.split("±")[0].split()[-1]) == max(values)
+
+
+def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
+    monkeypatch.setattr(_auto._Tried, "judged", lambda self, name, made: -10.0)
+    made = quick(driven(linear))
+    assert any("ended in a poorer optimum" in event for event in made.history.events)
+    (record,) = driven(linear, seed=1)
+    ours, parts = made.system, [part.system for part in made.parts]
+    runs = [system.simulate(record, n_init=8, num_samples=5, seed=0).samples for system in (ours, *parts)]
+    assert any(np.array_equal(runs[0], run) for run in runs[1:]), "one of those without the stretches"
+
+
+def test_what_cannot_be_fitted_does_not_end_the_others():
+    data = gpssm.Episodes([gpssm.Episode(y=np.cumsum(np.ones((26, 1)), axis=0) ** 2, u=None)])
+    made = quick(data)
+    assert made.result is gpssm.Result.finished
+
+
+@pytest.mark.system
+def test_too_little_to_hold_out_is_fitted_without_a_comparison():
+    told = Listening()
+    gp = gpssm.Polished(num_inducing=3, hidden=2, steps=50, iterations=2, network_steps=0)
+    made = gpssm.fit(driven(linear, 4), gpssm.Auto(1, gp=gp), progress=told, seed=0)
+    assert isinstance(made.system, gpssm.System)
+    assert any("too short" in message for message in told.messages)
+
+
+@pytest.mark.parametrize("wrong", [{"effort": "some"}, {"states": 0}, {"states": (1, 0)}])
+def test_settings_that_make_no_sense(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        gpssm.Auto(**wrong)
