@@ -1,4 +1,5 @@
-"""Double precision at the library's entry points, without touching the global configuration."""
+"""Double precision at the library's entry points, without touching the global configuration. All of them pass here, so
+that compiled programs are kept from here on, too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from gpssm._core._program_cache import keep_programs
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,6 +25,7 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        keep_programs()
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from cyclopts import CycloptsError
@@ -95,10 +94,8 @@ def _help_hint(given: list[str]) -> str:
 
 
 def _prepare_environment() -> None:
-    """Before JAX is imported: one BLAS thread, because XLA brings its own; and programs compiled once are kept."""
+    """Before JAX is imported: one BLAS thread, because XLA brings its own."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder() / "gpssm" / "jax"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
     os.environ.setdefault("MPLBACKEND", "Agg")
 
 
@@ -112,11 +109,3 @@ def _stop_gently() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if name in signal.Signals.__members__ and signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
             signal.signal(signal.Signals[name], lambda *_: signal.raise_signal(signal.SIGINT))
-
-
-def _cache_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
