@@ -6,12 +6,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gpssm._core._errors import FileError
-from gpssm.files._container import Tensors
 from gpssm.files._registry import ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
+from gpssm.files._tensors import Tensors
 
 MAX_DEPTH = 64
 _Array = jax.Array | np.ndarray
@@ -73,6 +72,21 @@ def _refusal(node: Any, name: str) -> str:
     return f"{refused}: it stores arrays, numbers, text, tuples, lists, and the classes that are registered"
 
 
+def tensors_named(content: Any) -> set[str]:
+    """The names of all tensors that a tree asks for, however deep it is."""
+    names: set[str] = set()
+    waiting = [content]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if set(node) == {"tensor"} and isinstance(node["tensor"], str):
+                names.add(node["tensor"])
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return names
+
+
 def decode(node: Any, tensors: Tensors) -> Any:
     """The tree that `encode` described."""
     return _decode(node, tensors, 0)
@@ -121,7 +135,8 @@ def _unknown(shown: str, *, ours: bool) -> FileError:
 def _array(name: str, array: np.ndarray) -> jax.Array:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise FileError(f"{name} is not finite: the file was not written by gpssm")
-    return jnp.asarray(array)
+    # Not `jnp.asarray`, which holds everything twice.
+    return jax.device_put(array)
 
 
 def _is_index(value: Any) -> bool:

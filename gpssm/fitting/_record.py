@@ -41,6 +41,12 @@ def history_from(state: dict[str, Any], tensors: Tensors, name: str = "history")
     )
 
 
+def history_names(state: dict[str, Any], name: str = "history") -> set[str]:
+    """The names of the tensors of a history."""
+    arrays, terms = (listed if isinstance(listed, list) else [] for listed in (state.get("arrays"), state.get("terms")))
+    return {f"{name}.held_out", *(f"{name}.{field}" for field in arrays), *(f"{name}.terms.{term}" for term in terms)}
+
+
 def _present(history: History) -> list[str]:
     return [field for field in _ARRAYS if getattr(history, field) is not None]
 
