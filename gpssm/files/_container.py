@@ -6,6 +6,7 @@ tensor by the header's own digest, taken with zeros in its place.
 
 import hashlib
 import json
+import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -176,7 +177,7 @@ def _front(file: BinaryIO, path: Path, kind: str) -> _Front:
 
 def _json(text: bytes, path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FileError(_damaged(path, f"its header is not JSON ({error})")) from error
     if not isinstance(value, dict):
@@ -188,6 +189,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) != len(pairs):
         raise ValueError("a name occurs twice")
     return dict(pairs)
+
+
+def _finite(text: str) -> float:
+    """Python reads 1e400 as infinity."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return value
 
 
 def _no_constant(name: str) -> Any:

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from gpssm._core._errors import FileError
-from gpssm.files._registry import ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
+from gpssm.files._kinds import misfit
+from gpssm.files._registry import CLASSES, ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
 from gpssm.files._tensors import Tensors
 
 MAX_DEPTH = 64
@@ -164,6 +165,9 @@ def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
             raise FileError(f"{name}.{field.name} cannot be a tensor: the file was not written by gpssm")
         if cls in ON_HOST and isinstance(value, jax.Array):
             value = np.asarray(value)
+        wrong = misfit(cls, field.name, value) if name in CLASSES else None
+        if wrong is not None:
+            raise FileError(f"{name}.{field.name} {wrong}: the file was not written by gpssm")
         object.__setattr__(built, field.name, value)
     for base in cls.__mro__:
         check = vars(base).get("__check_init__")
