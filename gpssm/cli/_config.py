@@ -33,8 +33,12 @@ def _config_path(arguments: Sequence[str]) -> Path | None:
 
 
 def _read(path: Path, tables: Collection[str]) -> dict[str, Any]:
+    # The package of data brings NumPy, for which help should not wait.
+    from gpssm.data._regular import open_regular
+
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(path, "rb", opener=open_regular) as file:
+            content = tomllib.load(file)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: there is no such configuration file; check the path after --config") from error
     except (OSError, UnicodeDecodeError) as error:

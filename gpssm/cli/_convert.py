@@ -10,7 +10,7 @@ from gpssm.cli._catalogue import PublicSet
 from gpssm.cli._predictions import write_csv
 from gpssm.data import DataError
 from gpssm.readers._csv import CsvFormat, read_table
-from gpssm.readers._variables import mat_variables
+from gpssm.readers._mat import mat_variables
 
 Records = list[tuple[str, list[np.ndarray]]]
 """Name of each record with its columns, inputs first."""
@@ -38,12 +38,12 @@ def convert_set(entry: PublicSet, file: Path, output: Path) -> int:
 
 
 def _actuator(file: Path) -> Records:
-    content = mat_variables(file, str(file))
+    content = mat_variables(file, str(file), ("u", "p"))
     return [("1", [_vector(content["u"]), _vector(content["p"])])]
 
 
 def _drive(file: Path) -> Records:
-    content = mat_variables(file, str(file))
+    content = mat_variables(file, str(file), [f"{sign}{i}" for i in (1, 2, 3) for sign in "uz"])
     return [(str(i), [_vector(content[f"u{i}"]), _vector(content[f"z{i}"])]) for i in (1, 2, 3)]
 
 

@@ -21,6 +21,9 @@ Columns = dict[str, np.ndarray]
 DT_TOLERANCE = 1e-3
 """Time steps that are read off rounded time stamps differ by this much."""
 
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""With one of these a spreadsheet's formula begins, or a cell that hides one."""
+
 
 def opened(path: Path) -> AbstractPredictor:
     """The model in a file; a file that is not there is a matter of the command, not of the file."""
@@ -100,19 +103,28 @@ def state_columns(states: States, names: Sequence[str], dt: float | None) -> Col
 
 
 def write_csv(path: Path, parts: Iterable[tuple[str, Columns]], *, digits: int = 9) -> int:
-    """Write parts below each other, with a column that names the record if there are several; returns the rows."""
+    """Write parts below each other, with a column that names the record if there are several; returns the rows.
+
+    Names are written so that a spreadsheet takes them for text; numbers stay numbers.
+    """
     listed = list(parts)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     several = len(listed) > 1
-    writer.writerow([*(["record"] if several else []), *listed[0][1]])
+    writer.writerow([*(["record"] if several else []), *map(guarded, listed[0][1])])
     rows = 0
     for name, columns in listed:
         for row in zip(*columns.values(), strict=True):
-            writer.writerow([*([name] if several else []), *(_cell(value, digits) for value in row)])
+            writer.writerow([*([guarded(name)] if several else []), *(_cell(value, digits) for value in row)])
             rows += 1
     write_atomically(path, text.getvalue().encode())
     return rows
+
+
+def guarded(name: str) -> str:
+    """The name on one line, and after an apostrophe if a spreadsheet would run it: names come from files of others."""
+    line = name.replace("\r", " ").replace("\n", " ")
+    return f"'{line}" if name.startswith(_FORMULAS) else line
 
 
 def _level(level: float) -> str:

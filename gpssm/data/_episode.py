@@ -190,6 +190,8 @@ def _time_step(dt: float | int | None, *, where: str) -> float | None:
     if dt is None:
         return None
     try:
+        if isinstance(dt, str | bytes | bool | np.bool_):
+            raise TypeError("text and truth values become numbers too easily")
         value = float(dt)
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}: dt is {dt!r}, which is not a number; pass the time between two steps") from error

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from gpssm._core._errors import storage_error
+from gpssm.files._place import place
 
 # File systems on which a folder cannot be flushed say one of these.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF}
@@ -22,16 +23,15 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow:
     Through a symbolic link the file it points to is replaced, not the link; unless `follow` is False, for places where
     somebody else may have put the link.
     """
-    path = Path(os.path.realpath(path)) if follow else path
+    path = Path(os.path.realpath(place(path))) if follow else place(path)
     # Systems limit the bytes of a name, and a letter may have four of them.
     short = os.fsencode(path.name)[:100].decode(errors="ignore")
     temporary = path.with_name(f".{short}.{secrets.token_hex(8)}.tmp")
     try:
-        if path.exists() and not path.is_file():
-            raise FileExistsError(errno.EISDIR if path.is_dir() else errno.ENODEV, "not a file")
-        if path.exists() and not overwrite:
+        mode = _mode(path)
+        if mode is not None and not overwrite:
             raise FileExistsError(errno.EEXIST, "the file exists")
-        _write(temporary, data, stat.S_IMODE(path.stat().st_mode) if path.exists() else None)
+        _write(temporary, data, mode)
         os.replace(temporary, path)
     except OSError as error:
         _discard(temporary)
@@ -44,6 +44,19 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow:
         _sync_folder(path.parent)
     except OSError as error:
         raise storage_error("make sure on the disk of", path, error) from error
+
+
+def _mode(path: Path) -> int | None:
+    """Who may read and write the file that is there; None if there is none, or a link in its place."""
+    try:
+        found = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found):
+        return None
+    if not stat.S_ISREG(found):
+        raise OSError(errno.EISDIR if stat.S_ISDIR(found) else errno.ENODEV, "not a file")
+    return stat.S_IMODE(found)
 
 
 def _write(path: Path, data: bytes, mode: int | None) -> None:

@@ -1,5 +1,6 @@
 """Checkpoints: the states of a running fit in a folder, from which the same fit goes on."""
 
+import errno
 import logging
 import os
 import re
@@ -10,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from gpssm._core._errors import FileError, ResumeError, StorageError, UnknownVersionError, storage_error
-from gpssm.files._container import Tensors, read, read_header, write
+from gpssm.files._container import read, read_header, write
 from gpssm.files._lock import Lock
+from gpssm.files._place import place
+from gpssm.files._tensors import Tensors
 from gpssm.fitting._identity import differences
 
 log = logging.getLogger("gpssm")
 
 KIND = "checkpoint"
+# What the system says of a link, a pipe or a folder that somebody has put in the place of a checkpoint.
+_NO_FILE = {errno.ELOOP, errno.ENODEV, errno.EISDIR}
 _NAME = re.compile(r"(?P<stage>.+)-(?P<step>\d{9})-(?P<rollbacks>\d{3})\.ckpt")
 
 
@@ -46,7 +51,7 @@ class Checkpoints:
     @contextmanager
     def open(self, identity: Mapping[str, str]) -> Iterator["Folder"]:
         """The folder for one fit, locked against a second writer."""
-        folder = Path(self.folder)
+        folder = place(self.folder)
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -75,11 +80,15 @@ class Folder:
         """Refuse a folder that belongs to another fit."""
         for path in sorted(self._folder.glob("*.ckpt")):
             try:
-                then = read_header(path, KIND).content.get("identity")
+                then = read_header(path, KIND, follow=False).content.get("identity")
             except UnknownVersionError:
                 raise
             except FileError:
                 continue  # damaged ones are reported when they are needed
+            except StorageError as error:
+                if error.errno not in _NO_FILE:
+                    raise
+                continue
             changed = differences(then if isinstance(then, dict) else {}, self._identity)
             if changed:
                 raise ResumeError(
@@ -129,7 +138,7 @@ class Folder:
 
     def _read(self, path: Path) -> tuple[dict[str, Any], Tensors] | None:
         try:
-            header, tensors = read(path, KIND)
+            header, tensors = read(path, KIND, follow=False)
         except (FileError, StorageError) as error:
             log.warning("checkpoint %s cannot be used, trying the one before it: %s", path.name, error)
             return None

@@ -4,35 +4,34 @@ Every byte is covered: those of a tensor by the tensor's digest, which stands in
 tensor by the header's own digest, taken with zeros in its place.
 """
 
-import errno
 import hashlib
 import json
 import math
 import os
-import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 from gpssm._core._errors import FileError, UnknownVersionError, storage_error
+from gpssm.data._regular import open_regular
 from gpssm.files._atomic import write_atomically
+from gpssm.files._tensors import NAMES, Tensors, check_offsets, is_possible, nbytes, read_tensors
 
 VERSION = 1
-MAX_HEADER = 64 * 2**20
+MAX_HEADER = 4 * 2**20
+"""A header of this size takes a hundred times as much memory when it is read."""
 MAX_FILE = 4 * 2**30
+LARGE = 2**24
+"""Smaller files may be nearly empty on a disk that compresses them: their memory is no matter."""
 _KEY, _ZEROS = "gpssm", "0" * 64
 _MARK = rb'"{\"header_sha256\":\"'
-_DTYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U32": 4, "U8": 1, "BOOL": 1}
-_NAMES = {"f8": "F64", "f4": "F32", "i8": "I64", "i4": "I32", "u4": "U32", "u1": "U8", "b1": "BOOL"}
-
-Tensors = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def pack(kind: str, content: Mapping[str, Any], tensors: Tensors) -> bytes:
 
 
 def _entry(name: str, array: np.ndarray) -> dict[str, Any]:
-    code = _NAMES.get(array.dtype.str[1:])
+    code = NAMES.get(array.dtype.str[1:])
     if code is None:
         raise FileError(f"{name} has dtype {array.dtype}, which a file cannot hold")
     return {"dtype": code, "shape": list(array.shape), "sha256": _digest(array)}
@@ -95,48 +94,60 @@ def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()).hexdigest()
 
 
-def read_header(path: Path, kind: str) -> Header:
+def read_header(path: Path, kind: str, *, follow: bool = True) -> Header:
     """The header alone, checked; the tensors are not read."""
+    with _opened(path, follow) as file:
+        return _front(file, path, kind).header
+
+
+def read(
+    path: Path, kind: str, *, follow: bool = True, check: Callable[[Header], None] | None = None
+) -> tuple[Header, Tensors]:
+    """Header and tensors, every byte checked; `check` may refuse the header before the tensors are read.
+
+    Memory is asked for once, for the tensors themselves. A symbolic link is refused if `follow` is False.
+    """
+    # One open file from beginning to end, so that no half of another one can slip in.
+    with _opened(path, follow) as file:
+        front = _front(file, path, kind)
+        if check is not None:
+            check(front.header)
+        return front.header, read_tensors(file, front.length, front.table, front.header.tensors, path)
+
+
+@contextmanager
+def _opened(path: Path, follow: bool) -> Iterator[BinaryIO]:
     try:
-        with open(path, "rb", opener=_open) as file:
-            return _header(file, path, kind)[0]
+        with open(path, "rb", opener=partial(open_regular, follow=follow)) as file:
+            _check_size(os.fstat(file.fileno()), path)
+            yield file
     except OSError as error:
         raise storage_error("read", path, error) from error
 
 
-def read(path: Path, kind: str) -> tuple[Header, Tensors]:
-    """Header and tensors, every byte checked."""
-    try:
-        # One open file from beginning to end, so that no half of another one can slip in.
-        with open(path, "rb", opener=_open) as file:
-            header, front = _header(file, path, kind)
-            data = front + file.read()
-    except OSError as error:
-        raise storage_error("read", path, error) from error
-    try:
-        tensors = read_tensors(data)
-    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise FileError(_damaged(path, f"its tensors cannot be read ({error})")) from error
-    for name, entry in header.tensors.items():
-        if _digest(tensors[name]) != entry["sha256"]:
-            raise FileError(_damaged(path, f"'{name}' does not have the digest that the header gives"))
-    return header, tensors
+def _check_size(found: os.stat_result, path: Path) -> None:
+    if found.st_size > MAX_FILE:
+        raise FileError(f"{path} has {found.st_size} bytes, more than any file of gpssm: is it the right one?")
+    # Holes take no space on a disk, but memory when they are read. Numbers that were learnt are no zeros.
+    held = getattr(found, "st_blocks", found.st_size) * 512
+    if found.st_size > LARGE and held < found.st_size // 8:
+        raise FileError(
+            f"{path} has {found.st_size} bytes, of which the disk holds {held}: nearly all of it is empty, and no "
+            "model is. Use a copy of it, or fit the model again"
+        )
 
 
-def _open(path: str, flags: int) -> int:
-    """Files and nothing else: a pipe would let us wait for ever."""
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    kind = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(kind):
-        os.close(descriptor)
-        raise OSError(errno.EISDIR if stat.S_ISDIR(kind) else errno.ENODEV, "not a file")
-    return descriptor
+@dataclass(frozen=True)
+class _Front:
+    """What stands before the tensors, and where they stand."""
+
+    header: Header
+    table: dict[str, Any]
+    length: int
 
 
-def _header(file: BinaryIO, path: Path, kind: str) -> tuple[Header, bytes]:
+def _front(file: BinaryIO, path: Path, kind: str) -> _Front:
     size = os.fstat(file.fileno()).st_size
-    if size > MAX_FILE:
-        raise FileError(f"{path} has {size} bytes, more than any file of gpssm: is it the right one?")
     prefix = file.read(8)
     length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
     if not 2 <= length <= min(MAX_HEADER, size - 8):
@@ -161,12 +172,12 @@ def _header(file: BinaryIO, path: Path, kind: str) -> tuple[Header, bytes]:
     ends = _check_table(table, header["tensors"], path)
     if 8 + length + ends != size:
         raise FileError(_damaged(path, f"it has {size} bytes and should have {8 + length + ends}"))
-    return Header(VERSION, header["content"], header["tensors"], size), prefix + text
+    return _Front(Header(VERSION, header["content"], header["tensors"], size), table, 8 + length)
 
 
 def _json(text: bytes, path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FileError(_damaged(path, f"its header is not JSON ({error})")) from error
     if not isinstance(value, dict):
@@ -178,6 +189,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) != len(pairs):
         raise ValueError("a name occurs twice")
     return dict(pairs)
+
+
+def _finite(text: str) -> float:
+    """Python reads 1e400 as infinity."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return value
 
 
 def _no_constant(name: str) -> Any:
@@ -196,20 +215,18 @@ def _check_table(table: dict[str, Any], tensors: dict[str, Any], path: Path) -> 
     """The table of safetensors and ours must say the same. Returns the number of bytes of all tensors."""
     if set(table) != set(tensors):
         raise FileError(_damaged(path, "its header lists other tensors than it holds; is it made from two files?"))
-    total = 0
+    sizes: dict[str, int] = {}
     for name, entry in tensors.items():
         held = table[name]
         agree = isinstance(entry, dict) and isinstance(held, dict)
         if not agree or any(entry.get(field) != held.get(field) for field in ("dtype", "shape")):
             raise FileError(_damaged(path, f"'{name}' has another type or shape than its header says"))
-        dtype, shape = entry["dtype"], entry["shape"]
-        sizes = (
-            isinstance(shape, list) and len(shape) <= 32 and all(type(n) is int and 0 <= n <= MAX_FILE for n in shape)
-        )
-        if not isinstance(dtype, str) or dtype not in _DTYPES or not sizes:
+        if not is_possible(entry["dtype"], entry["shape"], MAX_FILE):
             raise FileError(_damaged(path, f"'{name}' has an impossible type or shape"))
-        total += math.prod(shape) * _DTYPES[dtype]
-    return total
+        sizes[name] = nbytes(entry["dtype"], entry["shape"])
+    if not check_offsets(table, sizes):
+        raise FileError(_damaged(path, "its tensors overlap, or there are gaps between them"))
+    return sum(sizes.values())
 
 
 def _damaged(path: Path, why: str) -> str:

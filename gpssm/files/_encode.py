@@ -6,12 +6,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gpssm._core._errors import FileError
-from gpssm.files._container import Tensors
-from gpssm.files._registry import ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
+from gpssm.files._kinds import misfit
+from gpssm.files._registry import CLASSES, ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
+from gpssm.files._tensors import Tensors
 
 MAX_DEPTH = 64
 _Array = jax.Array | np.ndarray
@@ -73,6 +73,21 @@ def _refusal(node: Any, name: str) -> str:
     return f"{refused}: it stores arrays, numbers, text, tuples, lists, and the classes that are registered"
 
 
+def tensors_named(content: Any) -> set[str]:
+    """The names of all tensors that a tree asks for, however deep it is."""
+    names: set[str] = set()
+    waiting = [content]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if set(node) == {"tensor"} and isinstance(node["tensor"], str):
+                names.add(node["tensor"])
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return names
+
+
 def decode(node: Any, tensors: Tensors) -> Any:
     """The tree that `encode` described."""
     return _decode(node, tensors, 0)
@@ -121,7 +136,8 @@ def _unknown(shown: str, *, ours: bool) -> FileError:
 def _array(name: str, array: np.ndarray) -> jax.Array:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise FileError(f"{name} is not finite: the file was not written by gpssm")
-    return jnp.asarray(array)
+    # Not `jnp.asarray`, which holds everything twice.
+    return jax.device_put(array)
 
 
 def _is_index(value: Any) -> bool:
@@ -149,6 +165,9 @@ def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
             raise FileError(f"{name}.{field.name} cannot be a tensor: the file was not written by gpssm")
         if cls in ON_HOST and isinstance(value, jax.Array):
             value = np.asarray(value)
+        wrong = misfit(cls, field.name, value) if name in CLASSES else None
+        if wrong is not None:
+            raise FileError(f"{name}.{field.name} {wrong}: the file was not written by gpssm")
         object.__setattr__(built, field.name, value)
     for base in cls.__mro__:
         check = vars(base).get("__check_init__")

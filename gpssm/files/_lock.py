@@ -22,6 +22,10 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+# Python's `os.open` keeps the descriptor from child processes, which would otherwise hold the lock after the parent.
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
 class Lock:
     """A lock file that holds the number of the process.
 
@@ -33,7 +37,7 @@ class Lock:
         self._path = path
         try:
             # Whoever can put a link here could have any file of the user emptied.
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            self._descriptor = os.open(path, _FLAGS, 0o666)
         except OSError as error:
             raise storage_error("lock", path, error) from error
         try:

@@ -3,18 +3,20 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from gpssm._core._errors import FileError, StorageError
+from gpssm._core._errors import FileError
 from gpssm._core._precision import double_precision
 from gpssm.data import Scaler
 from gpssm.files._check_model import check_model
-from gpssm.files._container import Header, Tensors, read, read_header, write
-from gpssm.files._encode import decode, encode
+from gpssm.files._container import LARGE, Header, read, read_header, write
+from gpssm.files._encode import decode, encode, tensors_named
+from gpssm.files._place import place
+from gpssm.files._tensors import Tensors, nbytes
 from gpssm.fitting import Fit
 from gpssm.fitting._identity import versions
-from gpssm.fitting._record import history_from, history_to, summary
+from gpssm.fitting._record import history_from, history_names, history_to, summary
 from gpssm.inference import AbstractRecognition
 from gpssm.models import GPSSM
 from gpssm.predict import AbstractPredictor, Channels, System
@@ -64,7 +66,7 @@ def save(
         "history": history,
         "system": encoded,
     }
-    write(_place(path), KIND, content, tensors, overwrite=overwrite)
+    write(place(path), KIND, content, tensors, overwrite=overwrite)
 
 
 @double_precision
@@ -74,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> AbstractPredictor:
     No code from the file is run. A file that is damaged, cut short, put together from two, of an unknown version or of
     an absurd size is refused with a `FileError`.
     """
-    header, tensors = read(_place(path), KIND)
+    header, tensors = read(place(path), KIND, check=partial(_check_needed, path))
     content = header.content
     try:
         system = decode(content["system"], tensors) if "system" in content else _first_version(content, tensors)
@@ -90,6 +92,15 @@ def load(path: str | os.PathLike[str]) -> AbstractPredictor:
             f"{path}: its parts do not fit together ({type(error).__name__}: {str(error)[:200]})"
         ) from error
     return system
+
+
+def _check_needed(path: str | os.PathLike[str], header: Header) -> None:
+    """Refuse gigabytes that no part of the model names before they are read. Little ones may stand there."""
+    history = header.content.get("history")
+    needed = tensors_named(header.content) | (history_names(history) if isinstance(history, dict) else set())
+    unused = sum(nbytes(entry["dtype"], entry["shape"]) for name, entry in header.tensors.items() if name not in needed)
+    if unused > LARGE:
+        raise FileError(f"{path}: no part of the model needs {unused} of its bytes: the file was not written by gpssm")
 
 
 def _first_version(content: dict[str, Any], tensors: Tensors) -> System:
@@ -115,7 +126,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     Keys: kind, parameters and what the kind of model says of itself, output_names, input_names, dt, units, versions,
     settings, history (a summary), events, format_version, bytes.
     """
-    header: Header = read_header(_place(path), KIND)
+    header: Header = read_header(place(path), KIND)
     content = header.content
     try:
         history = content["history"]
@@ -130,13 +141,6 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         }
     except _MISFITS as error:
         raise FileError(f"{path}: its header is incomplete ({error})") from error
-
-
-def _place(path: str | os.PathLike[str]) -> Path:
-    place = Path(path)
-    if "\0" in str(place):
-        raise StorageError(f"{str(place)!r} cannot be the name of a file: it holds a zero byte; correct it")
-    return place
 
 
 def _count(tensors: Tensors) -> int:

@@ -30,15 +30,36 @@ def history_to(history: History, name: str = "history") -> tuple[dict[str, Any],
 def history_from(state: dict[str, Any], tensors: Tensors, name: str = "history") -> History:
     """The history that `history_to` described."""
     scores = tensors[f"{name}.held_out"]
+    averaged = state.get("averaged", 1)
+    lists = [(state["terms"], str), (state["events"], str), (state["arrays"], str), (state["held_out_steps"], int)]
+    if not all(isinstance(found, list) and all(type(item) is kind for item in found) for found, kind in lists):
+        raise ValueError("the lists of the history hold other things than names and steps")
+    if not (_is_positive(state["num_steps"]) and _is_positive(state["seconds"], or_zero=True) and _is_count(averaged)):
+        raise ValueError("the history has impossible numbers of steps or seconds")
     return History(
         num_steps=float(state["num_steps"]),
-        terms={str(term): np.array(tensors[f"{name}.terms.{term}"]) for term in state["terms"]},
-        held_out=[(int(step), float(score)) for step, score in zip(state["held_out_steps"], scores, strict=True)],
-        events=[str(event) for event in state["events"]],
+        terms={term: np.array(tensors[f"{name}.terms.{term}"]) for term in state["terms"]},
+        held_out=[(step, float(score)) for step, score in zip(state["held_out_steps"], scores, strict=True)],
+        events=list(state["events"]),
         seconds=float(state["seconds"]),
-        averaged=max(1, int(state.get("averaged", 1))),
+        averaged=averaged,
         **{field: np.array(tensors[f"{name}.{field}"]) for field in state["arrays"] if field in _ARRAYS},
     )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 1  # pyright: ignore[reportOperatorIssue]
+
+
+def _is_positive(value: object, *, or_zero: bool = False) -> bool:
+    number = type(value) in (int, float) and np.isfinite(value)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return bool(number and (value > 0.0 or (or_zero and value == 0.0)))  # pyright: ignore[reportOperatorIssue]
+
+
+def history_names(state: dict[str, Any], name: str = "history") -> set[str]:
+    """The names of the tensors of a history."""
+    arrays, terms = (listed if isinstance(listed, list) else [] for listed in (state.get("arrays"), state.get("terms")))
+    return {f"{name}.held_out", *(f"{name}.{field}" for field in arrays), *(f"{name}.terms.{term}" for term in terms)}
 
 
 def _present(history: History) -> list[str]:

@@ -17,6 +17,7 @@ from gpssm.inference import AbstractRecognition
 from gpssm.methods._auto import Auto
 from gpssm.models import GPSSM, AbstractEmission, AbstractMean
 from gpssm.readers import read
+from gpssm.readers._examine import suspicious
 
 log = logging.getLogger("gpssm")
 
@@ -59,6 +60,9 @@ def fit(
     - `throw`: raise a `FitError` for a fit that diverged or was interrupted, instead of returning the best so far.
     - `key` or `seed`: a random key or a whole number; the same one gives the same model. By default seed 0.
 
+    Channels that are constant or copies of each other, and values far from all others, are told and kept among
+    `history.events`: a model can be learnt from them, but rarely is meant to be.
+
     Ctrl-C ends the fit at the next safe point and returns the best so far, `result` being `Result.interrupted`.
     """
     if not isinstance(method, AbstractMethod):
@@ -69,7 +73,11 @@ def fit(
     episodes = as_episodes(data, options)
     judged = None if validation is None else as_episodes(validation, options)
     _warn_if_unsavable(method, progress)
-    return learn(
+    remarks = suspicious(episodes)
+    if devices is None or devices.is_first:
+        for remark in remarks:
+            _tell(remark, progress)
+    made = learn(
         episodes,
         method,
         validation=judged,
@@ -82,6 +90,9 @@ def fit(
         key=key,
         seed=seed,
     )
+    for remark in remarks:
+        made = made.with_event(f"data: {remark}")
+    return made
 
 
 def as_episodes(data: Any, options: dict[str, Any]) -> Episodes:
@@ -108,7 +119,11 @@ def _warn_if_unsavable(method: AbstractMethod, progress: Progress | None) -> Non
     try:
         check_savable(parts)
     except FileError as error:
-        message = f"this model can be used but not saved: {error}"
-        log.warning(message)
-        if progress is not None:
-            progress.say(message)
+        _tell(f"this model can be used but not saved: {error}", progress)
+
+
+def _tell(message: str, progress: Progress | None) -> None:
+    """To those who watch the progress, and to the log."""
+    log.warning(message)
+    if progress is not None:
+        progress.say(message)

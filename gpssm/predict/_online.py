@@ -11,10 +11,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._precision import double_precision
 from gpssm.data import DataError, Scaler
-from gpssm.data._errors import Numbers
+from gpssm.data._errors import LARGEST_VALUE, Numbers, real_array
 from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion
 from gpssm.models._gpssm import GPSSM
 from gpssm.models.transition import AbstractDynamics, AbstractTransition, Conditioned
+
+_HERE = "online filter"
 
 
 class OnlineFilter:
@@ -38,11 +40,12 @@ class OnlineFilter:
         """Take a measurement (NaN where missing) and the control applied now. Returns mean and covariance of the
         latent state."""
         control = self._scaled_control(u)
-        measured = np.atleast_1d(np.asarray(y, dtype=float))
+        measured = np.atleast_1d(real_array(y, what="y", where=_HERE))
         if measured.shape != self._scaler.output_mean.shape or np.isinf(measured).any():
             raise DataError(
                 f"y has shape {measured.shape}; expected {self._scaler.output_mean.shape} finite numbers or NaN"
             )
+        _check_size(measured, "y", "pass NaN where a measurement is missing")
         scaled = jnp.asarray((measured - self._scaler.output_mean) / self._scaler.output_scale, self._dtype)
         before = jnp.zeros_like(control) if self._control is None else self._control
         inputs = FilterInput(before, scaled, jnp.asarray(self._steps == 0))
@@ -54,10 +57,17 @@ class OnlineFilter:
 
     def _scaled_control(self, u: Numbers | float | int | None) -> Float[Array, " P"]:
         wanted = self._scaler.input_mean.shape
-        control = np.zeros(0) if u is None else np.atleast_1d(np.asarray(u, dtype=float))
+        control = np.zeros(0) if u is None else np.atleast_1d(real_array(u, what="u", where=_HERE))
         if control.shape != wanted or not np.isfinite(control).all():
             raise DataError(f"u has shape {control.shape}; expected {wanted} finite numbers")
+        _check_size(control, "u", "inputs must be known at every step: correct it")
         return jnp.asarray(self._scaler.apply_inputs(control), self._dtype)
+
+
+def _check_size(values: np.ndarray, what: str, fix: str) -> None:
+    """One such value would throw the estimate so far off that it takes many samples to come back."""
+    for value in values[np.abs(values) > LARGEST_VALUE]:
+        raise DataError(f"{_HERE}: {what} holds {value:g}, beyond anything measurable; {fix}")
 
 
 @eqx.filter_jit

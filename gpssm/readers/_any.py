@@ -9,7 +9,7 @@ from gpssm.readers._csv import CsvFormat
 from gpssm.readers._frames import from_dataframe
 from gpssm.readers._pairs import from_pairs
 from gpssm.readers._read import read_files
-from gpssm.readers._select import Names
+from gpssm.readers._select import Names, name_list
 from gpssm.readers._xarray import from_xarray
 
 
@@ -60,4 +60,5 @@ def read(
 
 
 def _listed(names: Names | None) -> list[str] | None:
-    return None if not names else [names] if isinstance(names, str) else list(names)
+    listed = [] if names is None else list(name_list(names))
+    return listed or None

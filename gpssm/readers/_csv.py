@@ -9,6 +9,7 @@ import numpy as np
 
 from gpssm.data import DataError
 from gpssm.readers._numbers import _NUMBER, NumberFormat
+from gpssm.readers._open import opened
 from gpssm.readers._table import Table
 
 _DELIMITERS = (",", ";", "\t")
@@ -65,13 +66,10 @@ def read_table(path: Path, style: CsvFormat, shown: str) -> Table:
 
 def _text(path: Path, shown: str) -> str:
     try:
-        data = path.read_bytes()
-    except IsADirectoryError as error:
-        raise DataError(f"{shown} is a folder; name the files in it, as in {shown}/*.csv") from error
-    except FileNotFoundError as error:
-        raise DataError(f"{shown}: there is no such file; check the path") from error
+        with opened(path, shown) as file:
+            data = file.read()
     except OSError as error:
-        raise DataError(f"{shown}: cannot be read ({error.strerror}); check the permissions") from error
+        raise DataError(f"{shown}: cannot be read ({error.strerror}); check the disk") from error
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{shown}: the file is written in UTF-16; save it as CSV in UTF-8")
     if b"\0" in data:
@@ -88,8 +86,7 @@ def _text(path: Path, shown: str) -> str:
 
 def _delimiter(lines: list[str], shown: str, line: int) -> str:
     header, *below = lines
-    counts = {sign: len(next(csv.reader([header], delimiter=sign))) for sign in _DELIMITERS}
-    found = [sign for sign in _DELIMITERS if counts[sign] > 1]
+    found = [sign for sign in _DELIMITERS if sign in header and _separates(sign, header, shown, line)]
     if len(found) > 1:
         kinds = " and ".join(_NAMES[sign] for sign in found)
         raise DataError(
@@ -107,6 +104,23 @@ def _delimiter(lines: list[str], shown: str, line: int) -> str:
             "expected; save the file with one of them, or name a single separating character with --delimiter"
         )
     return ","
+
+
+def _separates(sign: str, header: str, shown: str, line: int) -> bool:
+    try:
+        # The separator may stand within quotation marks alone.
+        return len(next(csv.reader([header], delimiter=sign))) > 1
+    except csv.Error as error:
+        raise DataError(f"{shown}, line {line}: {_reason(error)}") from error
+
+
+def _reason(error: csv.Error) -> str:
+    if "field larger" in str(error):
+        return (
+            f"a single cell has more than {csv.field_size_limit()} characters; close the quotation mark if one is open,"
+            " or name the delimiter with delimiter= (--delimiter)"
+        )
+    return f"{error}; check the quotation marks"
 
 
 def _rows(lines: list[str], delimiter: str, skipped: int, shown: str) -> tuple[list[list[str]], list[int]]:
@@ -133,7 +147,7 @@ def _rows(lines: list[str], delimiter: str, skipped: int, shown: str) -> tuple[l
             rows.append(row)
             places.append(line)
     except csv.Error as error:
-        raise DataError(f"{shown}, line {skipped + reader.line_num}: {error}; check the quotation marks") from error
+        raise DataError(f"{shown}, line {skipped + reader.line_num}: {_reason(error)}") from error
     return rows, places
 
 

@@ -1,5 +1,6 @@
 """A look at records before a model is fitted: what is unusable, what is suspicious, and what to do about it."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -70,6 +71,14 @@ def examine(episodes: Episodes) -> Examination:
     return Examination(channels, tuple(sorted(findings, key=lambda finding: not finding.serious)))
 
 
+def suspicious(episodes: Episodes) -> list[str]:
+    """What nobody would want to learn from without knowing it, in sentences: channels that are constant or copies of
+    each other, values far from all others, and outputs that were hardly measured."""
+    data = _columns(episodes)
+    findings = [*_constant(data), *_duplicated(data), *_outliers(data), *_scarce(data)]
+    return [f"{finding.channel} {finding.message}; {finding.advice}" for finding in findings]
+
+
 Columns = list[tuple[str, str, Float64[np.ndarray, " N"]]]
 
 
@@ -97,15 +106,18 @@ def _constant(data: Columns) -> Iterator[Finding]:
 
 
 def _duplicated(data: Columns) -> Iterator[Finding]:
-    for i, (name, role, values) in enumerate(data):
-        for other, other_role, other_values in data[:i]:
-            if np.array_equal(values, other_values, equal_nan=True):
-                yield Finding(
-                    f"column '{name}' ({role})",
-                    f"is the same in every row as '{other}' ({other_role})",
-                    "leave one of the two out",
-                    serious=True,
-                )
+    seen: dict[bytes, tuple[str, str]] = {}
+    for name, role, values in data:
+        # Zero has two signs and NaN many forms; a digest for each column, because there may be thousands.
+        plain = np.where(np.isnan(values), np.nan, values + 0.0)
+        other = seen.setdefault(hashlib.sha256(plain.tobytes()).digest(), (name, role))
+        if other != (name, role):
+            yield Finding(
+                f"column '{name}' ({role})",
+                f"is the same in every row as '{other[0]}' ({other[1]})",
+                "leave one of the two out",
+                serious=True,
+            )
 
 
 def _gaps(episodes: Episodes) -> Iterator[Finding]:
@@ -166,9 +178,16 @@ def _outliers(data: Columns) -> Iterator[Finding]:
         if high > low and far.any():
             yield Finding(
                 f"column '{name}' ({role})",
-                f"{int(far.sum())} values are far from all others, such as {known[far][0]:g}",
+                f"has {int(far.sum())} values far from all others, such as {known[far][0]:g}",
                 "if such a number stands for a missing value, leave the cell empty",
             )
+
+
+def _scarce(data: Columns) -> Iterator[Finding]:
+    for name, role, values in data:
+        known = int((~np.isnan(values)).sum())
+        if known < min(2, len(values)):
+            yield Finding(f"column '{name}' ({role})", f"was measured {known} times in all", "leave it out")
 
 
 def _short(episodes: Episodes) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpssm.data import DataError, Episodes
 from gpssm.readers._build import build
+from gpssm.readers._open import check_unpacked, decoding, opened
 from gpssm.readers._select import Names, select
 from gpssm.readers._table import Table
 
@@ -51,7 +52,8 @@ def frame_table(frame: Any, shown: str) -> Table:
     if eager.shape[0] == 0:
         raise DataError(f"{shown}: the frame has no rows; add the samples")
     names = tuple(str(name) for name in eager.columns)
-    cells = tuple(_cells(eager[name]) for name in eager.columns)
+    # By position: a frame may number its columns, or call them by tuples.
+    cells = tuple(_cells(eager[:, i]) for i in range(len(names)))
     return Table(shown, names, cells, np.arange(eager.shape[0]), place="row")
 
 
@@ -62,19 +64,30 @@ def parquet_table(path: Path, shown: str) -> Table:
     engine: Any = next((name for name in _PARQUET if find_spec(name) is not None), None)
     if engine is None:
         raise DataError(f"{shown}: reading Parquet needs PyArrow or polars: pip install 'gpssm[parquet]'")
-    if not path.is_file():
-        raise DataError(f"{shown}: there is no such file; check the path")
-    if path.read_bytes()[:4] != b"PAR1":
-        raise DataError(f"{shown}: not a Parquet file; check what it is, and its ending")
-    try:
-        frame = nw.read_parquet(str(path), backend=engine)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DataError(f"{shown}: a damaged Parquet file ({error}); write it anew") from error
-    return frame_table(frame.to_native(), shown)
+    with opened(path, shown) as file:
+        if file.read(4) != b"PAR1":
+            raise DataError(f"{shown}: not a Parquet file; check what it is, and its ending")
+    with decoding(shown, "Parquet", "write it anew"):
+        if engine == "pyarrow":
+            from pyarrow.parquet import read_metadata
+
+            # Repeated values take no space in the file.
+            found = read_metadata(path)
+            check_unpacked(8 * found.num_rows * found.num_columns, shown)
+        frame = nw.read_parquet(str(path), backend=engine).to_native()
+        return frame_table(frame, shown)
 
 
 def _cells(series: Any) -> np.ndarray:
-    dtype = series.dtype
+    """Numbers as they are: whole ones are not rounded to floats, because time stamps in nanoseconds would be."""
+    import narwhals as nw
+
+    dtype, missing = series.dtype, series.is_null().to_numpy()
+    if dtype.is_integer() and not missing.any():
+        return series.to_numpy()
     if dtype.is_numeric() and not dtype.is_decimal():
-        return np.array([np.nan if value is None else value for value in series.to_list()], dtype=np.float64)
-    return np.array([*series.to_list(), None], dtype=object)[:-1]
+        return np.where(missing, np.nan, series.cast(nw.Float64).to_numpy()).astype(np.float64)
+    cells = np.array([*series.to_list(), None], dtype=object)[:-1]
+    # pandas has several signs for what is missing.
+    cells[missing] = None
+    return cells

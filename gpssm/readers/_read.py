@@ -11,9 +11,11 @@ from gpssm.data import DataError, Episodes
 from gpssm.readers._build import build, input_rows
 from gpssm.readers._csv import CsvFormat, read_table
 from gpssm.readers._frames import parquet_table
-from gpssm.readers._select import Names, Selection, select
+from gpssm.readers._mat import mat_names, mat_table
+from gpssm.readers._npz import npz_names, npz_table
+from gpssm.readers._open import named, opened
+from gpssm.readers._select import Names, Selection, name_list, select
 from gpssm.readers._table import Table
-from gpssm.readers._variables import mat_variables, npz_variables, table_of
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -106,7 +108,7 @@ def read_npz(
 ) -> Episodes:
     """Episodes from NumPy archives of named vectors; a matrix `y` is asked for by column, as y0, y1. See `read`."""
     selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    tables = (table_of(npz_variables(path, str(path)), _wanted(selection), str(path)) for path in expand(paths))
+    tables = (npz_table(path, _wanted(selection), str(path)) for path in expand(paths))
     return build(tables, selection)
 
 
@@ -122,7 +124,7 @@ def read_mat(
 ) -> Episodes:
     """Episodes from MATLAB files (up to version 7) of named vectors; otherwise as `read_npz`."""
     selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    tables = (table_of(mat_variables(path, str(path)), _wanted(selection), str(path)) for path in expand(paths))
+    tables = (mat_table(path, _wanted(selection), str(path)) for path in expand(paths))
     return build(tables, selection)
 
 
@@ -130,7 +132,7 @@ def read_inputs(
     path: str | Path, *, inputs: Names, time: str | None = None, style: CsvFormat | None = None
 ) -> Float64[np.ndarray, "T P"]:
     """The inputs of a record whose outputs are not known yet: the rows of a forecast to come."""
-    names = (inputs,) if isinstance(inputs, str) else tuple(inputs)
+    names = name_list(inputs)
     wanted = (*names, *(() if time is None else (time,)))
     (one,) = expand(path)
     table = _table(one, wanted, style or CsvFormat())
@@ -142,9 +144,9 @@ def column_names(path: str | Path, style: CsvFormat | None = None) -> tuple[str,
     (one,) = expand(path)
     suffix = one.suffix.lower()
     if suffix == ".npz":
-        return tuple(npz_variables(one, str(one)))
+        return npz_names(one, str(one))
     if suffix == ".mat":
-        return tuple(mat_variables(one, str(one)))
+        return mat_names(one, str(one))
     return _table(one, (), style or CsvFormat()).names
 
 
@@ -155,7 +157,7 @@ def expand(paths: Paths) -> Iterator[Path]:
         raise DataError("no file is named; pass at least one path")
     seen: set[Path] = set()
     for entry in given:
-        matches = [Path(entry)]
+        matches = [named(entry)]
         if not matches[0].exists() and glob.has_magic(str(entry)):
             matches = [Path(match) for match in sorted(glob.glob(str(entry), recursive=True))]
             if not matches:
@@ -174,14 +176,13 @@ def _wanted(selection: Selection) -> tuple[str, ...]:
 
 def _table(path: Path, wanted: tuple[str, ...], style: CsvFormat) -> Table:
     shown, suffix = str(path), path.suffix.lower()
-    if path.is_dir():
-        raise DataError(f"{shown} is a folder; name the files in it, as in {shown}/*.csv")
-    if not path.exists():
-        raise DataError(f"{shown}: there is no such file; check the path")
+    # Said before a word on the ending.
+    with opened(path, shown):
+        pass
     if suffix == ".npz":
-        return table_of(npz_variables(path, shown), wanted, shown)
+        return npz_table(path, wanted, shown)
     if suffix == ".mat":
-        return table_of(mat_variables(path, shown), wanted, shown)
+        return mat_table(path, wanted, shown)
     if suffix == ".parquet":
         return parquet_table(path, shown)
     if suffix in _TEXT:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from gpssm.data import DataError
 
-Names = str | Iterable[str]
+Names = str | int | Iterable[Any]
+"""One column or several. Frames may number their columns, or call them by tuples; other names than text are compared as
+they are printed."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,9 @@ def select(
     resample: float | int | None = None,
 ) -> Selection:
     """A checked selection."""
+    time, episode = (None if name is None else str(name) for name in (time, episode))
     chosen = Selection(
-        _names(outputs), _names(inputs), time, _positive(dt, "dt"), episode, _positive(resample, "resample")
+        name_list(outputs), name_list(inputs), time, _positive(dt, "dt"), episode, _positive(resample, "resample")
     )
     if not chosen.outputs:
         raise DataError("no outputs are named; say which columns were measured, with outputs= (--outputs)")
@@ -53,13 +57,16 @@ def select(
     return chosen
 
 
-def _names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+def name_list(names: Names) -> tuple[str, ...]:
+    """Names as text, one or several."""
+    return (str(names),) if isinstance(names, str | int) else tuple(str(name) for name in names)
 
 
 def _positive(value: float | int | None, what: str) -> float | None:
     if value is None:
         return None
+    if isinstance(value, str | bytes | bool):
+        raise DataError(f"{what} is {value!r}, which is not a number; pass the time between two samples, such as 0.1")
     if not 0.0 < float(value) < float("inf"):
         raise DataError(f"{what} is {value}; the time between two samples must be positive and finite")
     return float(value)

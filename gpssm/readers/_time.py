@@ -1,5 +1,7 @@
 """Time stamps: numbers or dates, that must rise evenly."""
 
+import logging
+import re
 from datetime import datetime
 
 import numpy as np
@@ -9,20 +11,53 @@ from gpssm.data import DataError
 from gpssm.readers._numbers import parse_numbers
 from gpssm.readers._table import Table
 
+log = logging.getLogger("gpssm")
+
+_INTEGER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 TOLERANCE = 0.1
 """How far a step may be from the average one, as a share of it: rounding of printed stamps, but no lost sample."""
 
 
 def stamps(table: Table, name: str) -> Float64[np.ndarray, " T"]:
-    """The column of time stamps in its own unit, dates in seconds since the first."""
+    """The column of time stamps in its own unit, dates in seconds since the first, and whole numbers that a float
+    would round counted from the first as well."""
     cells = table.column(name, "time")
-    values = _dates(cells, table, name) if _are_dates(cells) else parse_numbers(cells, table, name, "time")
+    whole = _whole(cells)
+    if whole is not None:
+        _tell_unit(table, name, abs(whole[0]))
+        # A float has 53 bits and nanoseconds since 1970 have 61: what counts is the time since the first.
+        far = any(abs(stamp) >= 2**53 for stamp in whole)
+        values = np.array([stamp - whole[0] if far else stamp for stamp in whole], dtype=np.float64)
+    elif _are_dates(cells):
+        values = _dates(cells, table, name)
+    else:
+        values = parse_numbers(cells, table, name, "time")
     for row in np.flatnonzero(~np.isfinite(values))[:1]:
         raise DataError(
             f"{table.source}: column '{name}' (time), {table.where(int(row))}: the time stamp is missing or infinite; "
             "fill it in, or leave the time out and give dt= (--dt)"
         )
     return values
+
+
+def _whole(cells: Shaped[np.ndarray, " T"]) -> list[int] | None:
+    """The stamps, if all of them are whole numbers, without rounding."""
+    if cells.dtype.kind in "iu":
+        return [int(cell) for cell in cells] or None
+    if cells.dtype.kind != "O" or not len(cells):
+        return None
+    texts = [cell.strip() if isinstance(cell, str) else str(cell) if type(cell) is int else "" for cell in cells]
+    return [int(text) for text in texts] if all(_INTEGER.fullmatch(text) for text in texts) else None
+
+
+def _tell_unit(table: Table, name: str, stamp: int) -> None:
+    for unit, second in (("nanoseconds", 10**9), ("microseconds", 10**6), ("milliseconds", 10**3)):
+        if 10**9 * second <= stamp < 10**10 * second:
+            log.warning(
+                "%s: column '%s' (time) seems to count %s since 1970, and the time step is in %s too; divide the "
+                "column by %d for seconds",
+                *(table.source, name, unit, unit, second),
+            )
 
 
 def check_rising(table: Table, name: str, values: Float64[np.ndarray, " T"]) -> None:

@@ -1,9 +1,6 @@
-"""Files of named arrays: NPZ and MAT."""
+"""Named arrays, as NPZ and MAT files hold them, side by side in a table."""
 
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,43 +9,18 @@ from gpssm.data import DataError
 from gpssm.readers._table import Table, suggest
 
 
-def npz_variables(path: Path, shown: str) -> dict[str, np.ndarray]:
-    """The arrays of a NumPy archive. Pickled objects are refused: reading them could run code."""
-    try:
-        # Opened here, because NumPy leaves a damaged file open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{shown}: one bare array; store named arrays with np.savez(path, u=u, y=y)")
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise DataError(f"{shown}: there is no such file; check the path") from error
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError) as error:
-        raise DataError(
-            f"{shown}: not a readable NPZ file of plain numbers ({error}); write it anew with np.savez(path, u=u, y=y)"
-        ) from error
-    except AttributeError as error:  # a bare .npy array is no context manager
-        raise DataError(f"{shown}: one bare array; store named arrays with np.savez(path, u=u, y=y)") from error
+def holders(known: Iterable[str], wanted: Iterable[str]) -> list[str]:
+    """The variables that hold the wanted columns: `y` holds y0 and y1 unless these are variables themselves."""
+    names = set(known)
+    found = (name if name in names else name.rstrip("0123456789") for name in wanted)
+    return [name for name in dict.fromkeys(found) if name in names]
 
 
-def mat_variables(path: Path, shown: str) -> dict[str, np.ndarray]:
-    """The variables of a MATLAB file, up to version 7."""
-    # SciPy's readers take a while to import.
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
+def table_of(variables: Mapping[str, Any], wanted: Iterable[str], shown: str, known: tuple[str, ...]) -> Table:
+    """The wanted variables side by side. A matrix `y` of three columns is asked for as y0, y1, y2.
 
-    try:
-        content = loadmat(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{shown}: there is no such file; check the path") from error
-    except NotImplementedError as error:
-        raise DataError(f"{shown}: a MATLAB 7.3 file; save it with save(..., '-v7')") from error
-    except (ValueError, TypeError, OSError, EOFError, zlib.error, KeyError, IndexError, MatReadError) as error:
-        raise DataError(f"{shown}: not a readable MAT file ({error}); write it anew with save(..., '-v7')") from error
-    return {name: value for name, value in content.items() if not name.startswith("__")}
-
-
-def table_of(variables: Mapping[str, Any], wanted: Iterable[str], shown: str) -> Table:
-    """The wanted variables side by side. A matrix `y` of three columns is asked for as y0, y1, y2."""
+    `known` are the names of all variables of the file, from which another one may have been meant.
+    """
     columns: dict[str, np.ndarray] = {}
     spread: dict[str, str] = {}
     for name, value in variables.items():
@@ -58,7 +30,7 @@ def table_of(variables: Mapping[str, Any], wanted: Iterable[str], shown: str) ->
         if array.ndim == 2:
             parts = {f"{name}{i}": part for i, part in enumerate(array.T)}
             spread[name] = f"{name}0 to {name}{len(parts) - 1}"
-            columns |= parts
+            columns = parts | columns
         else:
             columns[name] = array
     names = list(wanted)
@@ -66,7 +38,8 @@ def table_of(variables: Mapping[str, Any], wanted: Iterable[str], shown: str) ->
         if name in spread:
             raise DataError(f"{shown}: variable '{name}' is a matrix; ask for its columns, {spread[name]}")
         if name not in columns:
-            raise DataError(f"{shown}: there is no variable '{name}'; {suggest(name, tuple(columns))}")
+            others = (*columns, *(other for other in known if other not in variables))
+            raise DataError(f"{shown}: there is no variable '{name}'; {suggest(name, others)}")
         if columns[name].ndim != 1:
             raise DataError(
                 f"{shown}: variable '{name}' has shape {np.shape(variables[name])}; it must be a vector with one entry "

@@ -62,7 +62,7 @@ def _table(arrays: dict[str, Any], episode: str | None, index: int, shown: str) 
 
 def _without_padding(table: Table, outputs: tuple[str, ...]) -> Table:
     """A short record in a rectangular array ends in NaN in every output."""
-    y = np.stack([np.asarray(table.column(name, "output"), dtype=float) for name in outputs], axis=1)
+    y = np.stack([table.values(name, "output") for name in outputs], axis=1)
     measured = np.flatnonzero(~np.isnan(y).all(axis=1))
     end = int(measured[-1]) + 1 if len(measured) else len(y)
     cells = tuple(column[:end] for column in table.cells)

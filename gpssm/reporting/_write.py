@@ -8,6 +8,7 @@ from gpssm._core._random import AnyKey
 from gpssm.data import Episodes
 from gpssm.evaluate import Judged
 from gpssm.files._atomic import write_atomically
+from gpssm.files._place import place
 from gpssm.fitting import Fit
 from gpssm.predict import AbstractPredictor
 from gpssm.reporting._compare import Comparison
@@ -56,7 +57,7 @@ def write(page: Report | Comparison, path: str | os.PathLike[str]) -> Path:
     The file appears whole or not at all: an interrupted call leaves an earlier one as it was.
     """
     text = comparison_page(page) if isinstance(page, Comparison) else report_page(page)
-    target = Path(path)
+    target = place(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, text.encode())
     return target

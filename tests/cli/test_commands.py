@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,21 @@ def test_flags_win_over_environment_and_environment_over_file(tmp_path: Path, mo
     monkeypatch.setenv("GPSSM_CHECK_DT", "0.5")
     assert step() == 0.5
     assert step("--dt", "0.75") == 0.75
+
+
+def test_every_command_has_its_table_in_a_file(tmp_path: Path):
+    from gpssm.cli._app import COMMANDS
+    from gpssm.cli._config import sources
+
+    (tmp_path / "c.toml").write_text("".join(f"[{command}]\n" for command in COMMANDS))
+    assert {"report", "fit", "check"} <= set(COMMANDS)
+    assert len(sources(["--config", str(tmp_path / "c.toml")], COMMANDS)) == 3
+
+
+def test_a_pipe_in_place_of_a_configuration_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    os.mkfifo(tmp_path / "c.toml")
+    assert main(["check", "a.csv", "--config", str(tmp_path / "c.toml")]) == 2
+    assert "c.toml: the configuration file cannot be read" in capsys.readouterr().err
 
 
 def test_what_is_held_out():

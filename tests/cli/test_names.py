@@ -70,3 +70,32 @@ def test_an_output_called_like_a_state_does_not_hide_it():
     columns = state_columns(states, ["state0"], None)
     assert columns["state0_mean"][0] == 5.0
     assert columns["hidden_state0_mean"][0] == 1.0
+
+
+def test_a_spreadsheet_finds_no_formula_in_names(tmp_path: Path):
+    import csv
+
+    import numpy as np
+
+    from gpssm.cli._predictions import write_csv
+
+    names = ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\tx", "speed [m/s]", "a=b", "\r=1", "a\r=1\n=2"]
+    parts = [(record, {name: np.array([-1.5]) for name in names}) for record in ("=1+1", "run 2")]
+    write_csv(tmp_path / "a.csv", parts)
+    with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
+        header, first, second = csv.reader(file)
+    assert header == ["record", *(f"'{name}" for name in names[:5]), *names[5:7], "' =1", "a =1 =2"]
+    assert (first[0], second[0]) == ("'=1+1", "run 2")
+    assert first[1:] == ["-1.5"] * len(names), "numbers stay numbers"
+
+
+def test_a_table_keeps_the_mode_of_the_one_it_replaces(tmp_path: Path):
+    import numpy as np
+
+    from gpssm.cli._predictions import write_csv
+
+    for _ in range(2):
+        write_csv(tmp_path / "a.csv", [("a", {"y": np.ones(2)})])
+        (tmp_path / "a.csv").chmod(0o600)
+    write_csv(tmp_path / "a.csv", [("a", {"y": np.ones(2)})])
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o600

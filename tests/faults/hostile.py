@@ -77,13 +77,41 @@ def _deep(levels: int) -> Callable[[dict[str, Any]], str | None]:
     return lambda content: '{"system": ' + '{"tuple": [' * levels + "]}" * levels + "}"
 
 
-def _scaler(*columns: list[Any]) -> dict[str, Any]:
-    names = ("output_mean", "output_scale", "input_mean", "input_scale")
-    return {
-        "class": "gpssm.Scaler",
-        "fields": {name: {"list": list(values)} for name, values in zip(names, columns, strict=True)},
-    }
+def _scaler(**fields: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["system"]["fields"]["scaler"]["fields"].update(fields)
 
+    return change
+
+
+def _history(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["history"][name] = value
+
+    return change
+
+
+def _kernel(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        _transition(content)["fields"]["kernels"]["tuple"][0]["fields"][name] = value
+
+    return change
+
+
+def _network(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["system"]["fields"]["recognition"]["fields"][name] = value
+
+    return change
+
+
+def _positive(value: Any) -> dict[str, Any]:
+    return {"class": "gpjax.parameters.PositiveReal", "fields": {"_unconstrained": value}}
+
+
+# Tensors of the sound file: a zero, and two numbers.
+_ZERO = {"tensor": "system.model.emission.offset.tree"}
+_TWO = {"tensor": "system.recognition.first.bias"}
 
 CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "a function of the system": _class("os.system"),
@@ -116,9 +144,23 @@ CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "no model": _without_part("model"),
     "no system": _without("system"),
     "no scaler": _without_part("scaler"),
-    "a scaler of zero": _part("scaler", _scaler([0.0], [0.0], [0.0], [1.0])),
-    "a scaler for other channels": _part("scaler", _scaler([0.0, 1.0], [1.0, 1.0], [], [])),
-    "a scaler that is no number": _part("scaler", _scaler([0.0], ["one"], [0.0], [1.0])),
+    "a scaler of zero": _scaler(output_scale=_ZERO),
+    "a scaler for other channels": _scaler(output_mean=_TWO),
+    "a scaler that is no number": _scaler(output_scale={"list": ["one"]}),
+    "a scaler that is a list": _scaler(output_scale={"list": [1.0]}),
+    "a lengthscale that is a number": _kernel("lengthscale", 1e308),
+    "a variance that is negative": _kernel("variance", -1),
+    "a variance that is zero": _kernel("variance", 0.0),
+    "a lengthscale held as a number": _kernel("lengthscale", _positive(1.0)),
+    "a lengthscale that is a truth": _kernel("lengthscale", _positive(True)),
+    "a number that is held fixed": _kernel("variance", {"class": "paramax.NonTrainable", "fields": {"tree": 2.0}}),
+    "an engine that is empty": _kernel("compute_engine", ""),
+    "an engine that is a number": _kernel("compute_engine", 7),
+    "dimensions that are text": _kernel("n_dims", "two"),
+    "noise that is a number": _field("noise", 0.0),
+    "a truth that is a number": _field("whitened", 7),
+    "a network with text for a truth": _network("diagonal", "x"),
+    "a network whose states are half": _network("state_dim", 1.0),
     "names that are numbers": _channel("output_names", {"tuple": [1]}),
     "too many names": _channel("output_names", {"tuple": ["a", "b"]}),
     "names that are text": _channel("input_names", "valve"),
@@ -137,6 +179,15 @@ CHANGES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "mixtures within each other, forty deep": _mixture(count=1, depth=40),
     "a history that is a list": _top("history", []),
     "a history without its arrays": _top("history", {"num_steps": 1}),
+    "a history of minus one second": _history("seconds", -1),
+    "a history of text for seconds": _history("seconds", "nan"),
+    "a history of no steps": _history("num_steps", 0),
+    "a history whose steps are a truth": _history("num_steps", True),
+    "a history averaged over text": _history("averaged", "7"),
+    "a history averaged over half a step": _history("averaged", 1.5),
+    "a history of numbers for events": _history("events", [1]),
+    "a history of text for events": _history("events", "x"),
+    "a history whose arrays are text": _history("arrays", "bound"),
     "nesting of a hundred": _deep(100),
     "nesting of a hundred thousand": _deep(100_000),
 }

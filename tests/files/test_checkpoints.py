@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -141,6 +142,37 @@ def test_links_in_the_folder_lead_nowhere(tmp_path):
 def test_a_lock_that_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "lock")
     with pytest.raises(gpssm.files.StorageError, match="device"), gpssm.Checkpoints(tmp_path).open({}):
+        pytest.fail("must not be opened")
+
+
+def test_a_checkpoint_that_is_a_link_is_not_read(tmp_path, caplog):
+    """Whoever can put a link into the folder could have the fit go on from a state of their choice, elsewhere."""
+    _write(tmp_path / "c", range(50, 150, 50))
+    _write(tmp_path / "other", range(900, 950, 50))
+    (tmp_path / "c" / "1-fit-000000900-000.ckpt").symlink_to(tmp_path / "other" / "1-fit-000000900-000.ckpt")
+    with caplog.at_level(logging.WARNING, "gpssm"):
+        assert _newest(tmp_path / "c") == 100
+    assert "symbolic link" in caplog.text
+
+
+def test_a_pipe_in_place_of_a_checkpoint_is_not_waited_for(tmp_path, caplog):
+    _write(tmp_path, range(50, 100, 50))
+    os.mkfifo(tmp_path / "1-fit-000000900-000.ckpt")
+    with caplog.at_level(logging.WARNING, "gpssm"):
+        assert _newest(tmp_path) == 50
+    assert "device" in caplog.text
+
+
+def test_checkpoints_keep_the_mode_of_the_one_they_replace(tmp_path):
+    _write(tmp_path, range(50, 100, 50))
+    (path,) = tmp_path.glob("*.ckpt")
+    path.chmod(0o600)
+    _write(tmp_path, range(50, 100, 50))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_folder_with_a_zero_byte_in_its_name(tmp_path):
+    with pytest.raises(gpssm.files.StorageError, match="zero byte"), gpssm.Checkpoints(tmp_path / "a\0b").open({}):
         pytest.fail("must not be opened")
 
 

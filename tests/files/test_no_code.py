@@ -58,11 +58,16 @@ REASONS = {
     "a tensor as a static field": "cannot be a tensor",
     "a tensor that is not there": "does not know .*passwd",
     "another tensor": "do not fit together",
-    "a model that is a kernel": "does not hold a state-space model",
+    "a model that is a kernel": "System.model is of the type IdentityMean, which it cannot be",
     "a mixture of other channels": "different channels",
     "a mixture with negative shares": "not negative",
     "a scaler for other channels": "do not fit together",
     "a scaler of zero": "must be positive",
+    "a scaler that is a list": "Scaler.output_scale is of the type list, which it cannot be",
+    "a lengthscale that is a number": "RBF.lengthscale is of the type float, which it cannot be",
+    "a lengthscale held as a number": "PositiveReal._unconstrained is of the type float, which it cannot be",
+    "an engine that is a number": "RBF.compute_engine is of the type int, which it cannot be",
+    "a history of text for seconds": "impossible numbers of steps or seconds",
 }
 
 

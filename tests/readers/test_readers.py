@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpssm
@@ -204,6 +204,7 @@ def test_inputs_alone(tmp_path: Path):
     np.testing.assert_allclose(future[:, 0], U)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e90, 1e90, allow_subnormal=False), min_size=2, max_size=20))
 def test_numbers_survive_text(tmp_path_factory: pytest.TempPathFactory, values: list[float]):
     path = tmp_path_factory.mktemp("numbers") / "a.csv"
