@@ -134,6 +134,8 @@ def test_the_factor_of_a_start_must_fit(linear, shape):
         (0.0, 0.0, "y"),
         ([0.0, 0.0], [0.0, 1.0], "u"),
         ([0.0, 0.0], [np.nan], "u"),
+        ([0.0, -2e100], [0.0], "y"),
+        ([0.0, 0.0], [2e100], "u"),
     ],
 )
 def test_online_filter_refuses_bad_samples_and_keeps_its_state(linear, y, u, name):
