@@ -25,7 +25,10 @@ def keep_programs() -> Path | None:
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
-    if jax.config.jax_compilation_cache_dir is not None or not jax.config.jax_enable_compilation_cache:
+    # The type checker does not see the settings of JAX.
+    chosen: str | None = jax.config.jax_compilation_cache_dir  # pyright: ignore
+    enabled: bool = jax.config.jax_enable_compilation_cache  # pyright: ignore
+    if chosen is not None or not enabled:
         return None  # somebody has decided
     folder = program_folder()
     if folder is None:

@@ -14,19 +14,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from gpssm.models import GPSSM
 from gpssm.models.transition import AbstractDynamics
 
 
 class FilterInput(NamedTuple):
-    """What a filter step sees: the control that led here, the measurement (NaN where missing), and whether it is the
-    first."""
+    """What a filter step sees: the control that led here, the measurement (NaN where missing), and whether the state
+    stays as it was: at the first step, and at those that fill up a record."""
 
     u: Float[Array, "*B P"]
     y: Float[Array, "*B O"]
-    first: Bool[Array, "*B"]
+    stays: Bool[Array, "*B"]
 
 
 class AbstractFilter(eqx.Module):
@@ -41,18 +41,20 @@ class AbstractFilter(eqx.Module):
         """Mean and Cholesky factor of a filter state."""
 
 
-def filter_inputs(y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]) -> FilterInput:
+def filter_inputs(
+    y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"], stays: Bool[Array, " T"]
+) -> FilterInput:
     """Shift the controls to the step they lead to, and mark what is missing."""
     led_here = jnp.concatenate([jnp.zeros_like(u[:1]), u[:-1]])
-    return FilterInput(led_here, jnp.where(observed, y, jnp.nan), jnp.arange(y.shape[0]) == 0)
+    return FilterInput(led_here, jnp.where(observed, y, jnp.nan), stays)
 
 
 def next_moments(dynamics: AbstractDynamics, x: Array, inputs: FilterInput) -> tuple[Array, Array]:
-    """Mean and diagonal factor of the state that follows; of the first one, of itself without noise."""
+    """Mean and diagonal factor of the state that follows; of one that stays, of itself without noise."""
     mean, variance = dynamics.moments(x, inputs.u)
     spread = jnp.sqrt(variance + dynamics.noise_variance())
-    mean = jnp.where(inputs.first, x, mean)
-    return mean, jnp.where(inputs.first, 0.0, spread)[:, None] * jnp.eye(x.shape[0], dtype=x.dtype)
+    mean = jnp.where(inputs.stays, x, mean)
+    return mean, jnp.where(inputs.stays, 0.0, spread)[:, None] * jnp.eye(x.shape[0], dtype=x.dtype)
 
 
 def cuthbert_promotion() -> AbstractContextManager:
@@ -68,12 +70,20 @@ def run_filter(
     u: Float[Array, "T P"],
     observed: Bool[Array, "T O"],
     *,
+    steps: Int[Array, ""] | None = None,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
-    """Means, factors and the log-evidence of a whole record."""
+    """Means, factors and the log-evidence of a whole record.
+
+    If `steps` is given, the record has so many rows; those after them fill it up, must be unobserved, and change
+    nothing.
+    """
     built = filter_.build(model)
     start_key, run_key = jr.split(key)
+    at = jnp.arange(y.shape[0])
+    last = at[-1] + 1 if steps is None else steps
+    inputs = filter_inputs(y, u, observed, (at == 0) | (at >= last))
     with cuthbert_promotion():
-        states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare(key=start_key), key=run_key)
+        states = cuthbert.filter(built, inputs, built.init_prepare(key=start_key), key=run_key)
     means, chols = jax.vmap(filter_.moments)(jax.tree.map(lambda leaf: leaf[1:], states))
-    return means, chols, states.log_normalizing_constant[-1]
+    return means, chols, states.log_normalizing_constant[last]

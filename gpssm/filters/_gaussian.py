@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from cuthbert.gaussian import moments
 from cuthbertlib.quadrature import unscented
 from cuthbertlib.quadrature.linearize import conditional_moments
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from gpssm._core._linalg import small_cholesky
 from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion, filter_inputs, next_moments
@@ -87,12 +87,22 @@ def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Calla
 
 
 def run_smoother(
-    model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]
+    model: GPSSM,
+    y: Float[Array, "T O"],
+    u: Float[Array, "T P"],
+    observed: Bool[Array, "T O"],
+    *,
+    skipped: Int[Array, ""] | None = None,
 ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
-    """Extended Kalman filter, then the backward pass of Rauch, Tung and Striebel."""
+    """Extended Kalman filter, then the backward pass of Rauch, Tung and Striebel.
+
+    If `skipped` is given, so many rows before the first fill the record up, and must be unobserved. They stand before
+    it because the backward pass must begin at its last step.
+    """
     built = EKF().build(model)
+    stays = jnp.arange(y.shape[0]) <= (0 if skipped is None else skipped)
     with cuthbert_promotion():
-        states = cuthbert.filter(built, filter_inputs(y, u, observed), built.init_prepare())
+        states = cuthbert.filter(built, filter_inputs(y, u, observed, stays), built.init_prepare())
     smoother = moments.build_smoother(_linearised_at_mean(model.transition.condition()))
     # The state before the first, noise-free transition is left out: nothing can be learnt from going back to it.
     later = jax.tree.map(lambda leaf: leaf[1:], states)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from gpssm._core._compile import compile_by_work
 from gpssm._core._sharding import AbstractShare, Unsharded
 from gpssm.inference._base import AbstractInference, Needs
 from gpssm.inference._bound import Bound
@@ -125,7 +126,7 @@ class MeanField(AbstractInference):
         return eqx.tree_at(lambda i: i.inducing, self, Explicit())
 
 
-@eqx.filter_jit
+@compile_by_work(lambda model, inference, batch, key: batch.valid.size)
 def _finish(model: GPSSM, inference: MeanField, batch: Batch, key: PRNGKeyArray):
     _, transitions = inference.bound(model, batch, key=key)
     return inference.inducing.finish(model.transition, transitions)

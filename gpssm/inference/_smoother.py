@@ -1,11 +1,11 @@
 """States of a whole record given a model, by linearising the model about a trajectory."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from gpssm._core._compile import compile_by_work
 from gpssm._core._params import val
 from gpssm.models._batch import Batch
 from gpssm.models._gpssm import GPSSM
@@ -32,7 +32,7 @@ def linearised_posterior(
     return posterior
 
 
-@eqx.filter_jit
+@compile_by_work(lambda model, data, means: means.size)
 def _tangents(
     model: GPSSM, data: Batch, means: Float[Array, "B T D"]
 ) -> tuple[Float[Array, "B T D D"], Float[Array, "B T D"]]:

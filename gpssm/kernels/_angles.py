@@ -9,6 +9,7 @@ import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._waves import sine_and_cosine
 from gpssm.kernels._evaluate import cross_covariance, diagonal
 from gpssm.kernels._features import random_directions, random_features
 
@@ -42,8 +43,8 @@ class Angles(AbstractKernel):
         if max(self.inputs) >= size:
             raise ValueError(f"inputs={self.inputs} of an Angles kernel, but points have {size} coordinates")
         others = [q for q in range(size) if q not in self.inputs]
-        turned = [radians * x[..., q] for q, radians in zip(self.inputs, self.radians, strict=True)]
-        columns = [x[..., q] for q in others] + [jnp.sin(a) for a in turned] + [jnp.cos(a) for a in turned]
+        turned = [sine_and_cosine(radians * x[..., q]) for q, radians in zip(self.inputs, self.radians, strict=True)]
+        columns = [x[..., q] for q in others] + [sine for sine, _ in turned] + [cosine for _, cosine in turned]
         return jnp.stack(columns, axis=-1)
 
     def __call__(self, x: Float[Array, " Q"], y: Float[Array, " Q"]) -> Float[Array, ""]:

@@ -9,6 +9,7 @@ from gpjax.kernels.stationary import StationaryKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._params import val
+from gpssm._core._waves import sine_and_cosine
 from gpssm.kernels._evaluate import cross_covariance, diagonal, squared_distances
 from gpssm.kernels._features import random_directions, random_features
 
@@ -113,7 +114,8 @@ def _waves(
 ) -> Float[Array, " G"]:
     phases = directions @ (kernel.slice_input(x) / val(kernel.lengthscale))
     scale = jnp.sqrt(val(kernel.variance) / directions.shape[0])
-    return scale * jnp.concatenate([jnp.cos(phases), jnp.sin(phases)])
+    sine, cosine = sine_and_cosine(phases)
+    return scale * jnp.concatenate([cosine, sine])
 
 
 @random_directions.register

@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import DTypeLike, PRNGKeyArray
 
+from gpssm._core._compile import compile_by_work
 from gpssm.fitting import Fit, Prepared
 from gpssm.inference import (
     GRU,
@@ -111,6 +112,6 @@ def _posterior_of(fit: Fit | None, model: GPSSM, batch: Batch) -> GaussMarkov | 
     return None
 
 
-@eqx.filter_jit
+@compile_by_work(lambda inference, batch: batch.valid.size)
 def _posterior(inference: MeanField, batch: Batch) -> GaussMarkov:
     return inference.posterior(batch)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from gpssm._core._compile import compile_by_work
 from gpssm._core._precision import double_precision
 from gpssm.data import Episodes
 from gpssm.models._gpssm import GPSSM
@@ -127,7 +127,7 @@ def _moments(model: GPSSM, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(mean), np.asarray(variance)
 
 
-@eqx.filter_jit
+@compile_by_work(lambda model, x, u: x.shape[0])
 def _compiled_moments(
     model: GPSSM, x: Float[Array, "N D"], u: Float[Array, "N P"]
 ) -> tuple[Float[Array, "N D"], Float[Array, "N D"]]:

@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._compile import compile_for_setup
 from gpssm._core._precision import double_precision
 from gpssm.data import DataError, Scaler
 from gpssm.data._errors import LARGEST_VALUE, Numbers, real_array
@@ -22,64 +23,105 @@ _HERE = "online filter"
 class OnlineFilter:
     """Holds the present estimate; `update(y, u)` takes the measurement at this step and the control held from it on.
 
-    With a Gaussian filter its estimates equal those of `System.filter` on the whole record.
+    With a Gaussian filter its estimates equal those of `System.filter` on the whole record. Everything is compiled when
+    it is made, because a control loop cannot wait for that at its first samples.
     """
 
+    @double_precision
     def __init__(self, model: GPSSM, scaler: Scaler, filter_: AbstractFilter, *, key: PRNGKeyArray):
-        with jax.enable_x64(True):
-            conditioned = Conditioned(_condition(model.transition))
-        self._model = eqx.tree_at(lambda m: m.transition, model, conditioned)
-        self._scaler, self._filter, self._key = scaler, filter_, key
-        self._dtype = model.emission.noise_variance().dtype
-        self._steps = 0
+        conditioned = eqx.tree_at(lambda m: m.transition, model, Conditioned(_condition(model.transition)))
+        step = _Step(filter_, conditioned, scaler, key)
+        self._dtype = np.dtype(model.emission.noise_variance().dtype)
+        self._outputs, self._inputs, self._size = scaler.output_mean.shape, scaler.input_mean.shape, model.state_dim
+        # The number of the sample, the control that led to it, and the measurement: the only thing that is handed over.
+        self._sample = np.zeros(1 + len(scaler.input_mean) + len(scaler.output_mean))
+        self._first = jax.jit(step.first).lower(self._sample).compile()
+        self._later = jax.jit(step.later).lower(jax.eval_shape(step.first, self._sample), self._sample).compile()
         self._state: Any = None
-        self._control: Float[Array, " P"] | None = None
 
     @double_precision
     def update(self, y: Numbers | float | int, u: Numbers | float | int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Take a measurement (NaN where missing) and the control applied now. Returns mean and covariance of the
         latent state."""
-        control = self._scaled_control(u)
-        measured = np.atleast_1d(real_array(y, what="y", where=_HERE))
-        if measured.shape != self._scaler.output_mean.shape or np.isinf(measured).any():
-            raise DataError(
-                f"y has shape {measured.shape}; expected {self._scaler.output_mean.shape} finite numbers or NaN"
-            )
-        _check_size(measured, "y", "pass NaN where a measurement is missing")
-        scaled = jnp.asarray((measured - self._scaler.output_mean) / self._scaler.output_scale, self._dtype)
-        before = jnp.zeros_like(control) if self._control is None else self._control
-        inputs = FilterInput(before, scaled, jnp.asarray(self._steps == 0))
-        key = jr.fold_in(self._key, self._steps)
-        self._state = _step(self._filter, self._model, self._state, inputs, key)
-        self._control, self._steps = control, self._steps + 1
-        mean, chol = self._filter.moments(self._state)
-        return np.asarray(mean), np.asarray(chol @ chol.T)
-
-    def _scaled_control(self, u: Numbers | float | int | None) -> Float[Array, " P"]:
-        wanted = self._scaler.input_mean.shape
         control = np.zeros(0) if u is None else np.atleast_1d(real_array(u, what="u", where=_HERE))
-        if control.shape != wanted or not np.isfinite(control).all():
-            raise DataError(f"u has shape {control.shape}; expected {wanted} finite numbers")
-        _check_size(control, "u", "inputs must be known at every step: correct it")
-        return jnp.asarray(self._scaler.apply_inputs(control), self._dtype)
+        measured = np.atleast_1d(real_array(y, what="y", where=_HERE))
+        # Of a few numbers, Python's comparisons are the quickest. One with NaN is False.
+        if control.shape != self._inputs or not all(abs(value) <= LARGEST_VALUE for value in control.tolist()):
+            raise DataError(f"u has shape {control.shape}; expected {self._inputs} finite numbers up to 1e100 in size")
+        if measured.shape != self._outputs or any(abs(value) > LARGEST_VALUE for value in measured.tolist()):
+            raise DataError(
+                f"y has shape {measured.shape}; expected {self._outputs} finite numbers up to 1e100 in size, or NaN"
+            )
+        split = 1 + len(control)
+        self._sample[split:] = measured
+        self._state = self._first(self._sample) if self._state is None else self._later(self._state, self._sample)
+        # Copying waits for it: only then may the sample be written over.
+        size = self._size
+        told = np.asarray(self._state)[: size + size * size].astype(self._dtype)
+        self._sample[0] += 1.0
+        self._sample[1:split] = control
+        return told[:size], told[size:].reshape(size, size)
 
 
-def _check_size(values: np.ndarray, what: str, fix: str) -> None:
-    """One such value would throw the estimate so far off that it takes many samples to come back."""
-    for value in values[np.abs(values) > LARGEST_VALUE]:
-        raise DataError(f"{_HERE}: {what} holds {value:g}, beyond anything measurable; {fix}")
+class _Step:
+    """The compiled part of an update, from one array to one array: handing over each part of a filter's state by itself
+    takes longer than the arithmetic. Model and scale belong to the program for the same reason."""
+
+    def __init__(self, filter_: AbstractFilter, model: GPSSM, scaler: Scaler, key: PRNGKeyArray):
+        self._filter, self._model, self._key, self._scaler = filter_, model, key, scaler
+        self._dtype = model.emission.noise_variance().dtype
+        self._like: Any = None
+
+    def first(self, sample: Float[Array, " S"]) -> Float[Array, " N"]:
+        """Mean, covariance and filter state after the first sample, one after the other."""
+        return self._next(None, sample)
+
+    def later(self, told: Float[Array, " N"], sample: Float[Array, " S"]) -> Float[Array, " N"]:
+        """The same after another sample."""
+        size = self._model.state_dim
+        return self._next(_unpacked(told[size + size * size :], self._like), sample)
+
+    def _next(self, state: Any, sample: Array) -> Array:
+        """A sample is its number, the control that led to it, and the measurement."""
+        scaler, inputs = self._scaler, len(self._scaler.input_mean)
+        u = jnp.zeros(inputs) if state is None else (sample[1 : 1 + inputs] - scaler.input_mean) / scaler.input_scale
+        y = (sample[1 + inputs :] - scaler.output_mean) / scaler.output_scale
+        seen = FilterInput(u.astype(self._dtype), y.astype(self._dtype), jnp.asarray(state is None))
+        built = self._filter.build(self._model)
+        start_key, step_key = jr.split(jr.fold_in(self._key, sample[0].astype(jnp.uint32)))
+        before = built.init_prepare(key=start_key)._replace(model_inputs=seen) if state is None else state
+        with cuthbert_promotion():
+            after = built.filter_combine(before, built.filter_prepare(seen, key=step_key))
+        self._like = jax.eval_shape(lambda: after)
+        mean, chol = self._filter.moments(after)
+        return jnp.concatenate([mean.astype(float), (chol @ chol.T).astype(float).ravel(), _packed(after)])
 
 
-@eqx.filter_jit
+def _packed(state: Any) -> Float[Array, " N"]:
+    """All that a filter remembers as one row of numbers. Double precision holds smaller numbers, truth values and whole
+    numbers as they are."""
+    return jnp.concatenate([_plain(leaf).astype(float).ravel() for leaf in jax.tree.leaves(state)])
+
+
+def _unpacked(row: Float[Array, " N"], like: Any) -> Any:
+    leaves, begin = [], 0
+    for leaf in jax.tree.leaves(like):
+        plain = jax.eval_shape(_plain, leaf)
+        values = row[begin : begin + plain.size].reshape(plain.shape).astype(plain.dtype)
+        leaves.append(jr.wrap_key_data(values) if _is_key(leaf) else values)
+        begin += plain.size
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _plain(leaf: Array) -> Array:
+    return jr.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+@compile_for_setup
 def _condition(transition: AbstractTransition) -> AbstractDynamics:
     """Compiled, so that a second filter for a model of the same shape starts at once."""
     return transition.condition()
-
-
-@eqx.filter_jit
-def _step(filter_: AbstractFilter, model: GPSSM, state: Any, inputs: FilterInput, key: PRNGKeyArray) -> Any:
-    built = filter_.build(model)
-    start_key, step_key = jr.split(key)
-    before = built.init_prepare(key=start_key)._replace(model_inputs=inputs) if state is None else state
-    with cuthbert_promotion():
-        return built.filter_combine(before, built.filter_prepare(inputs, key=step_key))

@@ -1,30 +1,37 @@
-"""The compiled parts of prediction."""
+"""The compiled parts of prediction.
 
-import equinox as eqx
+They see arrays that are filled up to round sizes, so that records of similar length share them, and are compiled for
+the work they have to do.
+"""
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from gpssm.filters import AbstractFilter, run_filter, run_smoother
+from gpssm._core._buckets import side_by_side
+from gpssm._core._compile import compile_by_work, compile_for_setup
+from gpssm.filters import AbstractFilter, ParticleFilter, run_filter, run_smoother
 from gpssm.inference.recognition import AbstractRecognition
 from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov
 from gpssm.predict._propagate import AbstractPropagation
 
 BATCH = 256
 """Trajectories that are run side by side; more are worked through in turn, so that memory stays bounded."""
+BATCH_AHEAD = 8
+"""The same where each of them starts at every step of a record."""
 
 
-@eqx.filter_jit
+@compile_by_work(lambda model, mean, chol, controls, propagation, count, with_start, key: count * controls.shape[0])
 def trajectories(
     model: GPSSM,
     mean: Float[Array, " D"],
     chol: Float[Array, "D D"],
     controls: Float[Array, "S P"],
     propagation: AbstractPropagation,
-    num_samples: int,
+    count: int,
     with_start: bool,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "K _ D"], Float[Array, "K _ O"]]:
@@ -37,27 +44,28 @@ def trajectories(
         states = propagation.run(dynamics, start, controls, function_key=function_key, key=run_key)
         return jnp.concatenate([start[None], states]) if with_start else states
 
-    states = lax.map(one, jr.split(key, num_samples), batch_size=min(BATCH, num_samples))
+    states = lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH))
     return states, model.emission.mean(states)
 
 
-@eqx.filter_jit
+@compile_by_work(
+    lambda model, means, chols, u, horizon, longest, propagation, count, key: count * means.shape[0] * longest
+)
 def ahead(
     model: GPSSM,
-    means: Float[Array, "T D"],
-    chols: Float[Array, "T D D"],
+    means: Float[Array, "S D"],
+    chols: Float[Array, "S D D"],
     u: Float[Array, "T P"],
-    horizon: int,
+    horizon: Int[Array, ""],
+    longest: int,
     propagation: AbstractPropagation,
-    num_samples: int,
+    count: int,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "K S D"], Float[Array, "K S O"]]:
-    """The state `horizon` steps after each of the states of a record that has as many steps left; one function draw
-    serves all of them."""
+    """The state `horizon` steps, at most `longest`, after each of the given states; one function draw serves all of
+    them. Row i of `u` leads away from state i; there are `longest` more of them than states."""
     dynamics = model.transition.condition()
-    count = len(u) - horizon
-    means, chols = means[:count], chols[:count]
-    controls = u[np.arange(count)[:, None] + np.arange(horizon)[None, :]]
+    controls = u[np.arange(means.shape[0])[:, None] + np.arange(longest)[None, :]]
 
     def one(sample_key: PRNGKeyArray) -> Array:
         start_key, function_key, run_key = jr.split(sample_key, 3)
@@ -65,46 +73,54 @@ def ahead(
         starts = means + jnp.einsum("tij,tj->ti", chols, noise)
 
         def last(start: Array, row: Array, row_key: PRNGKeyArray) -> Array:
-            return propagation.run(dynamics, start, row, function_key=function_key, key=row_key)[-1]
+            states = propagation.run(dynamics, start, row, function_key=function_key, key=row_key)
+            return lax.dynamic_index_in_dim(states, horizon - 1, keepdims=False)
 
         return jax.vmap(last)(starts, controls, jr.split(run_key, starts.shape[0]))
 
-    states = lax.map(one, jr.split(key, num_samples), batch_size=min(8, num_samples))
+    states = lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH_AHEAD))
     return states, model.emission.mean(states)
 
 
-@eqx.filter_jit
+@compile_for_setup
 def recognise(recognition: AbstractRecognition, episode: Batch) -> GaussMarkov:
     """q(X) of one episode."""
     return recognition.posterior(episode)
 
 
-@eqx.filter_jit
+@compile_for_setup
 def marginals(posterior: GaussMarkov) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
     """Means and factors."""
     return posterior.marginals()
 
 
-@eqx.filter_jit
+@compile_by_work(lambda filter_, model, y, u, observed, steps, key: y.shape[0] * _points(filter_))
 def filtered(
     filter_: AbstractFilter,
     model: GPSSM,
     y: Float[Array, "T O"],
     u: Float[Array, "T P"],
     observed: Bool[Array, "T O"],
+    steps: Int[Array, ""],
     key: PRNGKeyArray,
-):
-    """Run a filter over one record."""
-    return run_filter(filter_, model, y, u, observed, key=key)
+) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
+    """Run a filter over one record of so many steps."""
+    return run_filter(filter_, model, y, u, observed, steps=steps, key=key)
 
 
-@eqx.filter_jit
-def smoothed(model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"]):
-    """Run the extended Kalman smoother over one record."""
-    return run_smoother(model, y, u, observed)
+def _points(filter_: AbstractFilter) -> int:
+    return filter_.num_particles if isinstance(filter_, ParticleFilter) else 1
 
 
-@eqx.filter_jit
+@compile_by_work(lambda model, y, u, observed, skipped: y.shape[0])
+def smoothed(
+    model: GPSSM, y: Float[Array, "T O"], u: Float[Array, "T P"], observed: Bool[Array, "T O"], skipped: Int[Array, ""]
+) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
+    """Run the extended Kalman smoother over one record, which begins after so many rows."""
+    return run_smoother(model, y, u, observed, skipped=skipped)
+
+
+@compile_for_setup
 def output_moments(
     model: GPSSM, means: Float[Array, "T D"], chols: Float[Array, "T D D"]
 ) -> tuple[Float[Array, "T O"], Float[Array, "T O"]]:
@@ -119,9 +135,9 @@ def output_moments(
     return emit(means), jax.vmap(spread)(means, chols)
 
 
-@eqx.filter_jit
+@compile_for_setup
 def measured(
-    emission: AbstractEmission, signals: Float[Array, "K S O"], key: PRNGKeyArray
-) -> tuple[Float[Array, "K S O"], Float[Array, " O"]]:
+    emission: AbstractEmission, signals: Float[Array, "N O"], key: PRNGKeyArray
+) -> tuple[Float[Array, "N O"], Float[Array, " O"]]:
     """What sensors would show, and the standard deviation of their noise."""
     return emission.sample(signals, key=key), jnp.sqrt(emission.noise_variance())

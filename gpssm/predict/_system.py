@@ -8,6 +8,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
+from gpssm._core._buckets import LEAST_STEPS, fill_up, next_power_of_two, round_count, round_size
 from gpssm._core._history import History
 from gpssm._core._precision import double_precision
 from gpssm._core._random import AnyKey, as_key
@@ -55,9 +56,13 @@ class System(AbstractPredictor):
         """
         self.channels.check(episode)
         if reader is not None:
-            return self._states(*self._recognised(reader, episode), None)
-        means, chols, evidence = _run.smoothed(self.model, *self._arrays(episode))
-        return self._states(means, chols, float(evidence))
+            return self._states(*self._recognised(reader, episode), slice(len(episode)), None)
+        y, u, observed = self._arrays(episode)
+        skipped = round_size(len(episode), least=LEAST_STEPS) - len(episode)
+        # From behind, the rows that fill up stand before the record.
+        y, u, observed = (np.roll(part, skipped, axis=0) for part in (y, u, observed))
+        means, chols, evidence = _run.smoothed(self.model, y, u, observed, np.asarray(skipped))
+        return self._states(means, chols, slice(skipped, None), float(evidence))
 
     @double_precision
     def filter(
@@ -65,9 +70,8 @@ class System(AbstractPredictor):
     ) -> States:
         """The state at each step given the outputs up to it. The key is needed by particle filters only."""
         self.channels.check(episode)
-        found = _run.filtered(reader or UKF(), self.model, *self._arrays(episode), as_key(key, seed))
-        means, chols, evidence = found
-        return self._states(means, chols, float(evidence))
+        means, chols, evidence = self._filtered(reader or UKF(), episode, as_key(key, seed))
+        return self._states(means, chols, slice(len(episode)), float(evidence))
 
     def online(
         self, *, reader: AbstractFilter | None = None, key: AnyKey = None, seed: int | None = None
@@ -113,11 +117,18 @@ class System(AbstractPredictor):
         if isinstance(request.reader, AbstractRecognition):
             raise DataError("a network reads a record as a whole and would see what is to be predicted: use a filter")
         filter_key, run_key, noise_key = jr.split(request.key, 3)
-        y, u, observed = self._arrays(episode)
-        means, chols, _ = _run.filtered(request.reader or UKF(), self.model, y, u, observed, filter_key)
+        means, chols, _ = self._filtered(request.reader or UKF(), episode, filter_key)
         chols = request.propagation.start_spread(chols)
-        drawn = _run.ahead(self.model, means, chols, u, horizon, request.propagation, request.count, run_key)
-        return self._in_user_units(*drawn, horizon, noise_key)
+        starts, longest = len(episode) - horizon, round_size(horizon)
+        rows = round_size(starts, least=LEAST_STEPS)
+        means, chols = (fill_up(np.asarray(part)[:starts], rows) for part in (means, chols))
+        # The last rows of the record are not needed, but the first of them are where rows are filled up.
+        u = fill_up(self._scaled_controls(episode.u)[: rows + longest], rows + longest)
+        count = round_count(request.count)
+        states, outputs = _run.ahead(
+            self.model, means, chols, u, np.asarray(horizon), longest, request.propagation, count, run_key
+        )
+        return self._in_user_units(states, outputs, (request.count, starts), horizon, noise_key)
 
     def _rollout(
         self,
@@ -132,19 +143,29 @@ class System(AbstractPredictor):
         mean, chol = start
         chol = request.propagation.start_spread(chol)
         run_key, noise_key = jr.split(key)
-        scaled = self._on_device(self.scaler.apply_inputs(controls))
-        drawn = _run.trajectories(
-            self.model, mean, chol, scaled, request.propagation, request.count, with_start, run_key
+        steps = round_size(len(controls), least=LEAST_STEPS)
+        scaled = fill_up(self._scaled_controls(controls), steps)
+        count = round_count(request.count)
+        states, outputs = _run.trajectories(
+            self.model, mean, chol, scaled, request.propagation, count, with_start, run_key
         )
-        return self._in_user_units(*drawn, first, noise_key)
+        return self._in_user_units(states, outputs, (request.count, len(controls) + with_start), first, noise_key)
 
-    def _in_user_units(self, states: Array, outputs: Array, first: int, key: PRNGKeyArray) -> Rollout:
-        measured, noise = _run.measured(self.model.emission, outputs, key)
+    def _in_user_units(
+        self, states: Array, outputs: Array, shape: tuple[int, int], first: int, key: PRNGKeyArray
+    ) -> Rollout:
+        """Of the trajectories and steps that were run those that were asked for."""
+        count, steps = shape
+        signals, states_ = (np.asarray(part)[:count, :steps] for part in (outputs, states))
+        # Noise is drawn for the signals one after the other, so that it does not depend on what was filled up.
+        listed = signals.reshape(count * steps, -1)
+        filled = jax.device_put(fill_up(listed, next_power_of_two(len(listed))))
+        measured, noise = _run.measured(self.model.emission, filled, key)
         return Rollout(
             start=first,
-            signals=self.scaler.undo_samples(np.asarray(outputs)),
-            samples=self.scaler.undo_samples(np.asarray(measured)),
-            states=np.asarray(states),
+            signals=self.scaler.undo_samples(signals),
+            samples=self.scaler.undo_samples(np.asarray(measured)[: len(listed)].reshape(signals.shape)),
+            states=np.array(states_),
             noise_std=self.scaler.undo_std(np.asarray(noise)),
             output_names=self.output_names,
             dt=self.dt,
@@ -154,23 +175,32 @@ class System(AbstractPredictor):
         if isinstance(reader, AbstractRecognition):
             means, chols = self._recognised(reader, context)
         else:
-            means, chols, _ = _run.filtered(reader, self.model, *self._arrays(context), key)
-        return self._on_device(means, -1), self._on_device(chols, -1)
+            means, chols, _ = self._filtered(reader, context, key)
+        return self._on_device(means, len(context) - 1), self._on_device(chols, len(context) - 1)
 
-    def _states(self, means: Array, chols: Array, evidence: float | None) -> States:
+    def _states(self, means: Array, chols: Array, rows: slice, evidence: float | None) -> States:
+        """Those at the rows that belong to the record."""
         outputs, spread = _run.output_moments(self.model, means, chols)
         return States(
-            means=np.asarray(means),
-            chols=np.asarray(chols),
-            outputs=self.scaler.undo_mean(np.asarray(outputs)),
-            output_std=self.scaler.undo_std(np.asarray(spread)),
+            means=np.array(np.asarray(means)[rows]),
+            chols=np.array(np.asarray(chols)[rows]),
+            outputs=self.scaler.undo_mean(np.asarray(outputs)[rows]),
+            output_std=self.scaler.undo_std(np.asarray(spread)[rows]),
             log_evidence=evidence,
         )
+
+    def _filtered(
+        self, filter_: AbstractFilter, episode: Episode, key: PRNGKeyArray
+    ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"], Float[Array, ""]]:
+        """More rows than the record has: those after its end are to be left out."""
+        return _run.filtered(filter_, self.model, *self._arrays(episode), np.asarray(len(episode)), key)
 
     def _recognised(
         self, network: AbstractRecognition, episode: Episode
     ) -> tuple[Float[Array, "T D"], Float[Array, "T D D"]]:
-        batch = Batch.of([self.scaler.apply(episode)], dtype=self._dtype)
+        """Of more rows, too."""
+        length = round_size(len(episode), least=LEAST_STEPS)
+        batch = Batch.of([self.scaler.apply(episode)], length=length, dtype=self._dtype)
         one = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[0]), batch)
         return _run.marginals(_run.recognise(network, one))
 
@@ -178,9 +208,14 @@ class System(AbstractPredictor):
     def _dtype(self) -> np.dtype:
         return np.dtype(jax.eval_shape(self.model.emission.noise_variance).dtype)
 
-    def _arrays(self, episode: Episode) -> tuple[Array, Array, Array]:
-        scaled = self.scaler.apply(episode)
-        return self._on_device(scaled.y), self._on_device(scaled.u), jax.device_put(scaled.observed)
+    def _arrays(self, episode: Episode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs, controls and what was observed, in the precision of the model, filled up with unobserved rows."""
+        scaled, rows = self.scaler.apply(episode), round_size(len(episode), least=LEAST_STEPS)
+        y, u = (fill_up(part.astype(self._dtype), rows) for part in (scaled.y, scaled.u))
+        return y, u, fill_up(scaled.observed, rows)
+
+    def _scaled_controls(self, controls: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+        return self.scaler.apply_inputs(controls).astype(self._dtype)
 
     def _on_device(self, values: ArrayLike, *at: int) -> Array:
         """Numbers, or those at an index, in the precision of the model. `jnp.asarray` and an index of an array would

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from gpssm._core._compile import compile_for_setup
+from gpssm._core._compile import LARGE, compile_by_work, compile_for_setup
 
 
 def plain(scale, shape, *, key):
@@ -53,3 +53,39 @@ def test_constants_are_part_of_the_program():
 
     np.testing.assert_array_equal(with_constant(jnp.asarray(1.0)), np.full(3, 2.0))
     assert seen == [True]
+
+
+def _options_of(monkeypatch, size: int, backend: str = "cpu") -> list[dict]:
+    """With what options a function of so many steps is compiled."""
+    given = []
+
+    def noting(function, *, compiler_options):
+        given.append(compiler_options)
+        return function
+
+    monkeypatch.setattr("gpssm._core._compile.eqx.filter_jit", noting)
+    monkeypatch.setattr("gpssm._core._compile.jax.default_backend", lambda: backend)
+    doubled = compile_by_work(lambda x: x.shape[0])(lambda x: 2.0 * x)
+    np.testing.assert_array_equal(doubled(jnp.ones(size)), np.full(size, 2.0))
+    return given
+
+
+def test_how_hard_the_compiler_tries_depends_on_the_number_of_steps(monkeypatch):
+    (small,) = _options_of(monkeypatch, LARGE - 1)
+    (large,) = _options_of(monkeypatch, LARGE)
+    assert small["xla_backend_optimization_level"] == 0
+    assert large["xla_backend_optimization_level"] > 0
+
+
+def test_other_machines_are_not_given_the_options_of_a_cpu(monkeypatch):
+    for size in (1, LARGE):
+        (options,) = _options_of(monkeypatch, size, backend="gpu")
+        assert not any("cpu" in name for name in options)
+
+
+def test_small_and_large_programs_give_the_same_numbers():
+    waves = compile_by_work(lambda x: x.shape[0])(lambda x: jnp.cumsum(jnp.exp(-x) * jnp.sin(x)))
+    x = np.linspace(0.0, 5.0, LARGE)
+    expected = np.cumsum(np.exp(-x) * np.sin(x))
+    np.testing.assert_allclose(waves(jnp.asarray(x)), expected, rtol=1e-10)
+    np.testing.assert_allclose(waves(jnp.asarray(x[:100])), expected[:100], rtol=1e-10)

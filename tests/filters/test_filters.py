@@ -1,5 +1,6 @@
 """Filters and smoother on a linear-Gaussian model, where the Kalman filter in plain NumPy is the truth."""
 
+import jax
 import jax.random as jr
 import numpy as np
 import pytest
@@ -78,6 +79,32 @@ def test_online_filter_is_the_batch_filter(linear, reader):
         mean, covariance = online.update(outputs[t], linear.episode.u[t])
         assert_allclose(mean, batch.means[t], atol=1e-9)
         assert_allclose(covariance, batch.chols[t] @ batch.chols[t].T, atol=1e-9)
+
+
+@pytest.mark.parametrize("reader", [*GAUSSIAN, ParticleFilter(20)], ids=lambda e: type(e).__name__)
+def test_an_update_compiles_nothing_whatever_the_callers_precision(linear, reader):
+    online, compiled = linear.system.online(reader=reader), []
+    wanted = linear.system.online(reader=reader)
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **_: compiled.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    for y, u in zip(linear.episode.y_with_nan[:4], linear.episode.u, strict=False):
+        with jax.enable_x64(False):
+            found = online.update(y, u)
+        for one, other in zip(found, wanted.update(y, u), strict=True):
+            assert np.array_equal(one, other)
+    assert not compiled
+
+
+def test_what_an_update_returns_belongs_to_the_caller(linear):
+    online, fresh = linear.system.online(), linear.system.online()
+    first, second = linear.episode.y_with_nan[:2]
+    kept = online.update(first, [0.0])
+    before = kept[0].copy()
+    kept[1][:] = np.nan
+    fresh.update(first, [0.0])
+    assert np.array_equal(online.update(second, [0.0])[1], fresh.update(second, [0.0])[1])
+    assert np.array_equal(kept[0], before), "not written over by the next update"
 
 
 @pytest.mark.slow

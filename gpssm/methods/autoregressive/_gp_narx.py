@@ -10,6 +10,7 @@ import numpy as np
 from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._compile import compile_by_work
 from gpssm._core._history import History
 from gpssm._core._params import Positive, cast
 from gpssm._core._result import Result
@@ -145,6 +146,6 @@ def _collapsed_bound(gp: SparseGP, table: _Table) -> Float[Array, ""]:
     return expected - divergence
 
 
-@eqx.filter_jit
+@compile_by_work(lambda gp, data: data.z.shape[0])
 def _at_optimum(gp: SparseGP, data: _Table) -> SparseGP:
     return gp.towards_optimum(data.transitions())

@@ -1,12 +1,13 @@
 """Free runs of an autoregression: sampled outputs are fed back, with the noise they were drawn with."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._buckets import side_by_side
+from gpssm._core._compile import compile_by_work
 from gpssm.predict._propagate import AbstractPropagation, IndependentSteps, MeanOnly, Pathwise
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
@@ -15,14 +16,16 @@ BATCH = 256
 """Trajectories that are run side by side."""
 
 
-@eqx.filter_jit
+@compile_by_work(
+    lambda regression, lags, windows, controls, propagation, count, key: count * controls.shape[0] * controls.shape[1]
+)
 def trajectories(
     regression: AbstractRegression,
     lags: Lags,
     windows: tuple[Float[Array, "W K O"], Float[Array, "W M P"]],
     controls: Float[Array, "W S P"],
     propagation: AbstractPropagation,
-    num_samples: int,
+    count: int,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "N W S O"], Float[Array, "N W S O"]]:
     """Outputs from each window on without, and with, the noise of their own step; one function draw serves all
@@ -37,7 +40,7 @@ def trajectories(
 
         return jax.vmap(run)(*windows, controls, jr.split(run_key, controls.shape[0]))
 
-    return lax.map(one, jr.split(key, num_samples), batch_size=min(BATCH, num_samples))
+    return lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH))
 
 
 def _step(regression: AbstractRegression, propagation: AbstractPropagation, function_key: PRNGKeyArray):

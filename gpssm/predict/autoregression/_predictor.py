@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import final
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from gpssm._core._buckets import LEAST_STEPS, fill_up, round_count, round_size
 from gpssm._core._history import History
 from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
@@ -72,17 +72,17 @@ class Autoregression(AbstractPredictor):
         *,
         last: bool = False,
     ) -> Rollout:
-        windows = jax.device_put(outputs), jax.device_put(inputs)
+        # Windows, steps and samples are filled up to round numbers, which share compiled code.
+        count, (starts, steps) = request.count, controls.shape[:2]
+        rows, longest = round_size(starts), round_size(steps, least=1 if last else LEAST_STEPS)
+        ahead = np.zeros((rows, longest, controls.shape[2]))
+        ahead[:starts, :steps] = controls
+        windows = fill_up(outputs, rows), fill_up(inputs, rows)
         drawn = trajectories(
-            self.regression,
-            self.lags,
-            windows,
-            jax.device_put(controls),
-            request.propagation,
-            request.count,
-            request.key,
+            self.regression, self.lags, windows, ahead, request.propagation, round_count(count), request.key
         )
-        signals, measured = (self.scaler.undo_samples(_told(part, last)) for part in drawn)
+        told = (np.asarray(part)[:count, :starts, :steps] for part in drawn)
+        signals, measured = (self.scaler.undo_samples(_told(part, last)) for part in told)
         return Rollout(
             start=first,
             signals=signals,
@@ -94,7 +94,6 @@ class Autoregression(AbstractPredictor):
         )
 
 
-def _told(drawn: Array, last: bool) -> np.ndarray:
+def _told(drawn: np.ndarray, last: bool) -> np.ndarray:
     """Of a single window all steps; of many windows the last step of each."""
-    values = np.asarray(drawn)
-    return values[:, :, -1] if last else values[:, 0]
+    return drawn[:, :, -1] if last else drawn[:, 0]
