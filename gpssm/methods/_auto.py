@@ -100,7 +100,8 @@ class Auto(AbstractMethod):
             tried.attempt(f"output error {count}", OutputError(count, num_inducing=min(30, self.gp.num_inducing)))
         best = max(states, key=lambda count: tried.value(f"output error {count}"))
         for count in states if self.effort == "thorough" else (best,):
-            tried.attempt(f"gp {count}", self._gp((count,)))
+            # A network to read new records with is for the model that is kept.
+            tried.attempt(f"gp {count}", replace(self._gp((count,)), network_steps=0))
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1
@@ -112,7 +113,10 @@ class Auto(AbstractMethod):
             return tried.as_it_stands(self, data, key)
         best = _simplest(selection)
         run.say(f"{selection.table()}\n{_because(selection, best)}\nfitting {best} to all records")
-        made = tried.methods[best].fit(data, run.within("final"), key=key)
+        method = tried.methods[best]
+        if isinstance(method, Polished):
+            method = replace(method, network_steps=self.gp.network_steps)
+        made = method.fit(data, run.within("final"), key=key)
         first = tried.fits[best]
         if made.result is Result.interrupted:
             made = first.ended(Result.interrupted)
