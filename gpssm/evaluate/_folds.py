@@ -113,8 +113,8 @@ def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
 class Stretches(AbstractFolds):
     """Hold out several stretches at once, so that one fit without all of them is judged on each.
 
-    Where there are many episodes, every fifth whole one; else stretches spread evenly over the records, together a
-    fifth of the steps. Of a stretch inside a record, the samples before it, which are trained on, are read.
+    Where there are five episodes or more, whole ones; else stretches spread evenly over the records. Together they are
+    about a fifth. Of a stretch inside a record, the samples before it, which are trained on, are read.
     """
 
     count: int = 4
@@ -122,9 +122,8 @@ class Stretches(AbstractFolds):
 
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
         """One fold for each stretch, all with the same training records."""
-        every = round(1.0 / self.share)
-        if len(episodes) >= every:
-            return self._whole_episodes(episodes, every, n_init)
+        if len(episodes) >= 5:
+            return self._whole_episodes(episodes, n_init)
         each = -(-self.count // len(episodes))
         train: list[Episode] = []
         found: list[tuple[str, Episode]] = []
@@ -141,13 +140,15 @@ class Stretches(AbstractFolds):
         common = Episodes(train)
         return tuple(Fold(name, common, (record,)) for name, record in found)
 
-    def _whole_episodes(self, episodes: Episodes, every: int, n_init: int) -> tuple[Fold, ...]:
+    def _whole_episodes(self, episodes: Episodes, n_init: int) -> tuple[Fold, ...]:
         items = list(episodes)
-        held = [i for i in range(every - 1, len(items), every) if len(items[i]) > n_init + 1]
+        count = min(max(2 if len(items) < 6 else 3, round(self.share * len(items))), 2 * self.count)
+        spread = [int((i + 0.5) * len(items) / count) for i in range(count)]
+        held = [i for i in spread if len(items[i]) > n_init + 1]
         if not held:
             raise DataError(f"no episode that could be held out is longer than n_init={n_init}")
         common = Episodes([item for i, item in enumerate(items) if i not in held])
-        return tuple(Fold(f"episode {i + 1}", common, (items[i],)) for i in held[: 2 * self.count])
+        return tuple(Fold(f"episode {i + 1}", common, (items[i],)) for i in held)
 
 
 @final

@@ -7,6 +7,7 @@ from typing import Literal
 
 import equinox as eqx
 import jax.random as jr
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._result import Result
@@ -25,6 +26,8 @@ from gpssm.methods.output_error import OutputError
 Effort = Literal["quick", "normal", "thorough"]
 SAMPLES = 100
 """Trajectories of each free run by which methods are judged."""
+WIDTHS = tuple(float(width) for width in np.geomspace(0.5, 8.0, 25))
+"""Factors for the spread of free runs that are looked at."""
 WORSE = 0.05
 """A fit to all data that predicts the stretches worse by more than this, in nats a sample, than the fit that had not
 seen them has ended in a poor optimum."""
@@ -34,7 +37,8 @@ class Auto(AbstractMethod):
     """Try several methods, from simple to rich, and keep the one whose free runs are best.
 
     Several stretches of the records are held out at once. Every method is fitted without them, and judged by free runs
-    over each: half of log-density less log-error, as in `gpssm.select`. The best is fitted to everything and checked
+    over each: half of log-density less log-error, as in `gpssm.select`, at the width of bands that the stretches ask
+    for, so that a model is not lost for bands that are too narrow. The best is fitted to everything and checked
     against its own first fit. What is tried depends on `effort`, on the number of outputs and on how much there is to
     learn from, never on the clock: the same seed gives the same model.
 
@@ -156,7 +160,7 @@ class _Tried:
         if made.result is Result.diverged:
             return self._failed(name, made.result.value, began)
         self.fits[name] = made
-        self.trials[name] = [judged_trial(made.system, task, began) for task in self._tasks(name)]
+        self.trials[name] = _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
         value, failed = self.value(name), [trial.failed for trial in self.trials[name] if trial.failed]
         error = sum(trial.error for trial in self.trials[name]) / len(self.folds)
         told = f"failed: {failed[0]}" if failed else f"error {error:.3g} standard deviations, value {value:.3f}"
@@ -188,7 +192,8 @@ class _Tried:
 
     def judged(self, name: str, made: Fit) -> float:
         """The same for another fit."""
-        return _mean_value([judged_trial(made.system, task, time.monotonic()) for task in self._tasks(name)])
+        trials = [judged_trial(made.system, task, time.monotonic()) for task in self._tasks(name)]
+        return _mean_value(_at_best_width(trials))
 
     def selection(self) -> Selection:
         """All trials as a table."""
@@ -203,6 +208,16 @@ class _Tried:
             made = Constant().fit(data, replace(self.run, store=None), key=key)
         stopped = Result.interrupted if self.run.interrupted else Result.diverged
         return replace(made.ended(stopped).by(method), parts=tuple(self.fits.values()))
+
+
+def _at_best_width(trials: list[Trial]) -> list[Trial]:
+    """The trials with all spreads multiplied by the one factor under which what was held out is most likely."""
+    runs = [trial.held_out for trial in trials if trial.held_out is not None]
+    if len(runs) < len(trials):
+        return trials
+    width = max(WIDTHS, key=lambda factor: sum(float(run.log_densities(factor).sum()) for run in runs))
+    means = [float(run.log_densities(width).sum() / run.known.sum()) for run in runs]
+    return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)]
 
 
 def _mean_value(trials: list[Trial]) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.evaluate import Stretches
+from gpssm.evaluate import HeldOut, Stretches, Trial
 from gpssm.methods import _auto
 from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
 from tests.optimisers.small_task import Listening
@@ -50,8 +50,8 @@ def test_stretches_are_held_out_together_and_never_trained_on():
 def test_of_many_episodes_whole_ones_are_held_out():
     data = driven(linear, 20, records=11)
     folds = Stretches().split(data, n_init=4)
-    assert [fold.test[0].name for fold in folds] == ["run 4", "run 9"]
-    assert len(folds[0].train) == 9
+    assert [fold.test[0].name for fold in folds] == ["run 1", "run 5", "run 9"]
+    assert len(folds[0].train) == 8
 
 
 def test_records_that_are_too_short_are_refused():
@@ -92,6 +92,19 @@ def test_the_winner_is_never_behind_what_was_tried():
     (why,) = [event for event in made.history.events if event.startswith("chosen: ")]
     assert why.startswith(f"chosen: {best[2:].split('  ')[0]}.")
     assert len(values) == 4 and float(best.split("±")[0].split()[-1]) == max(values)
+
+
+def test_a_model_is_not_lost_for_bands_that_are_too_narrow():
+    """The factor by which all spreads are multiplied is the one under which the misses are most likely."""
+    rng = np.random.default_rng(0)
+    missed = 3.0 * rng.standard_normal((4000, 1))
+    narrow = HeldOut(missed, np.ones((4000, 1)), np.ones((4000, 1), bool))
+    (wide,) = _auto._at_best_width([Trial("a", "f", 0, narrow.log_density, narrow.error, held_out=narrow)])
+    best = -0.5 - np.log(3.0) - 0.5 * np.log(2.0 * np.pi)
+    assert narrow.log_density < best - 1.0
+    assert wide.log_density == pytest.approx(best, abs=0.02)
+    failed = Trial("a", "f", 0, -np.inf, np.inf, "why")
+    assert _auto._at_best_width([failed]) == [failed]
 
 
 def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):

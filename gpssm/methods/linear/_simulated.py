@@ -80,19 +80,22 @@ def with_noises_found(system: LinearSystem, records: Sequence[Episode]) -> Linea
         if sum(map(len, kept)) < LOOKED_AT:
             kept.append(record)
 
-    def scaled(logs: Float[np.ndarray, " 2"]) -> LinearSystem:
-        q, r = np.exp(np.clip(logs, -12.0, 6.0))
-        return replace(system, Q=q * system.Q, R=np.maximum(r * system.R, 1e-8))
+    def scaled(logs: Float[np.ndarray, " 3"]) -> LinearSystem:
+        q, r, disturbed = np.exp(np.clip(logs, -12.0, 6.0))
+        # Disturbances of all states, in units of what they vary by: what no linear model explains.
+        noise = q * system.Q + disturbed * 1e-3 * system.P0
+        return replace(system, Q=noise, R=np.maximum(r * system.R, 1e-8))
 
-    def loss(logs: Float[np.ndarray, " 2"]) -> float:
+    def loss(logs: Float[np.ndarray, " 3"]) -> float:
         tried = scaled(logs)
         value = -sum(_log_densities(tried, record) for record in kept)
         return value + 1e-3 * float(logs @ logs) if np.isfinite(value) else 1e12
 
     with np.errstate(all="ignore"):
         # Noises of regressions may be wrong by orders of magnitude: the first steps are large.
-        options = {"maxfev": 40, "xatol": 0.05, "fatol": 0.1, "initial_simplex": [[0.0, 0.0], [-2.0, 0.0], [0.0, 2.0]]}
-        found = minimize(loss, np.zeros(2), method="Nelder-Mead", options=options)
+        corners = np.array([0.0, 0.0, -3.0]) + np.concatenate([np.zeros((1, 3)), np.diag([-2.0, 2.0, 4.0])])
+        options = {"maxfev": 70, "xatol": 0.05, "fatol": 0.1, "initial_simplex": corners}
+        found = minimize(loss, corners[0], method="Nelder-Mead", options=options)
     return scaled(found.x)
 
 
