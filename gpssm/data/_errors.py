@@ -32,7 +32,7 @@ def numeric_columns(value: Numbers, *, what: str, where: str) -> Float64[np.ndar
     return array
 
 
-def real_array(value: Numbers, *, what: str, where: str) -> Float64[np.ndarray, "..."]:
+def real_array(value: Numbers | float | int, *, what: str, where: str) -> Float64[np.ndarray, "..."]:
     """A float64 copy of `value`, whatever its shape."""
     if isinstance(value, np.ma.MaskedArray):
         raise DataError(

@@ -28,7 +28,7 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow:
     short = os.fsencode(path.name)[:100].decode(errors="ignore")
     temporary = path.with_name(f".{short}.{secrets.token_hex(8)}.tmp")
     try:
-        mode = _mode(path)
+        mode = _mode(path, follow)
         if mode is not None and not overwrite:
             raise FileExistsError(errno.EEXIST, "the file exists")
         _write(temporary, data, mode)
@@ -46,13 +46,15 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow:
         raise storage_error("make sure on the disk of", path, error) from error
 
 
-def _mode(path: Path) -> int | None:
-    """Who may read and write the file that is there; None if there is none, or a link in its place."""
+def _mode(path: Path, follow: bool) -> int | None:
+    """Who may read and write the file that is there; None if there is none, or a link that is to be replaced."""
     try:
         found = os.lstat(path).st_mode
     except FileNotFoundError:
         return None
     if stat.S_ISLNK(found):
+        if follow:  # links were followed, and this one leads to itself
+            raise OSError(errno.ELOOP, "a link to itself")
         return None
     if not stat.S_ISREG(found):
         raise OSError(errno.EISDIR if stat.S_ISDIR(found) else errno.ENODEV, "not a file")

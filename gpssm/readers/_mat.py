@@ -1,13 +1,15 @@
 """MATLAB files up to version 7. Only the variables that are wanted are unpacked."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from gpssm.data import DataError
+from gpssm.readers._mat5 import byte_order, numbers, variables
 from gpssm.readers._open import check_unpacked, decoding, opened
 from gpssm.readers._table import Table
 from gpssm.readers._variables import holders, table_of
@@ -28,48 +30,78 @@ _NO_NUMBERS = {
 }
 
 
+Shapes = dict[str, tuple[tuple[int, ...], str]]
+"""Shape and class of each variable."""
+
+
 def mat_names(path: Path, shown: str) -> tuple[str, ...]:
     """The names of the variables; none of them is read."""
     with opened(path, shown) as file, decoding(shown, _KIND, _REMEDY):
-        return tuple(_kinds(file, shown))
+        return tuple(_contents(file, shown).shapes)
 
 
 def mat_table(path: Path, wanted: tuple[str, ...], shown: str) -> Table:
     """The wanted variables side by side."""
     with opened(path, shown) as file, decoding(shown, _KIND, _REMEDY):
-        known = _kinds(file, shown)
-        variables = _load(file, holders(known, wanted), known, shown)
-    return table_of(variables, wanted, shown, tuple(known))
+        contents = _contents(file, shown)
+        found = _load(contents, holders(contents.shapes, wanted), shown)
+    return table_of(found, wanted, shown, tuple(contents.shapes))
 
 
 def mat_variables(path: Path, shown: str, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Some variables as they are."""
     with opened(path, shown) as file, decoding(shown, _KIND, _REMEDY):
-        return _load(file, names, _kinds(file, shown), shown)
+        return _load(_contents(file, shown), names, shown)
 
 
-def _kinds(file: BinaryIO, shown: str) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Shape and class of every variable, from their headers."""
+@dataclass(frozen=True)
+class _Contents:
+    """What there is, and how it is read."""
+
+    shapes: Shapes
+    read: Callable[[str], np.ndarray]
+
+
+def _contents(file: BinaryIO, shown: str) -> _Contents:
+    head = file.read(128)
+    if head[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
+        raise DataError(f"{shown}: a MATLAB 7.3 file; save it with save(..., '-v7')")
+    order = byte_order(head)
+    if order is None:
+        return _old(file)
+    known = {variable.name: variable for variable in variables(file, order)}
+
+    def read(name: str) -> np.ndarray:
+        if known[name].is_complex:
+            raise DataError(f"{shown}: variable '{name}' is complex; store real and imaginary parts as two variables")
+        return numbers(file, order, known[name])
+
+    return _Contents({name: (variable.shape, variable.kind) for name, variable in known.items()}, read)
+
+
+def _old(file: BinaryIO) -> _Contents:
+    """Files of version 4, which SciPy reads in Python."""
     # SciPy's readers take a while to import.
-    from scipy.io import whosmat
+    from scipy.io import loadmat, whosmat
 
-    try:
-        found = whosmat(file)
-    except NotImplementedError as error:
-        raise DataError(f"{shown}: a MATLAB 7.3 file; save it with save(..., '-v7')") from error
     file.seek(0)
-    return {name: (shape, kind) for name, shape, kind in found}
+    if 0 not in file.read(4):  # by which SciPy knows these files; it reads others in C
+        raise ValueError("the first bytes are not those of a MATLAB file")
+    file.seek(0)
+    shapes = {name: (shape, kind) for name, shape, kind in whosmat(file)}
+
+    def read(name: str) -> np.ndarray:
+        file.seek(0)
+        return loadmat(file, variable_names=[name], spmatrix=False)[name]
+
+    return _Contents(shapes, read)
 
 
-def _load(
-    file: BinaryIO, names: Sequence[str], known: dict[str, tuple[tuple[int, ...], str]], shown: str
-) -> dict[str, np.ndarray]:
-    from scipy.io import loadmat
-
-    for name in names:
-        reason = _NO_NUMBERS.get(known[name][1]) if name in known else None
-        if reason is not None:
-            raise DataError(f"{shown}: variable '{name}' {reason}")
-    check_unpacked(sum(_BYTES * math.prod(known[name][0]) for name in names if name in known), shown)
-    content = loadmat(file, variable_names=list(names), spmatrix=False)
-    return {name: content[name] for name in names if name in content}
+def _load(contents: _Contents, names: Sequence[str], shown: str) -> dict[str, np.ndarray]:
+    shapes = contents.shapes
+    listed = [name for name in names if name in shapes]
+    for name in listed:
+        if shapes[name][1] in _NO_NUMBERS:
+            raise DataError(f"{shown}: variable '{name}' {_NO_NUMBERS[shapes[name][1]]}")
+    check_unpacked(sum(_BYTES * math.prod(shapes[name][0]) for name in listed), shown)
+    return {name: contents.read(name) for name in listed}

@@ -1,6 +1,7 @@
 """Files to episodes: which reader a file needs, several files, patterns."""
 
 import glob
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -155,7 +156,7 @@ def expand(paths: Paths) -> Iterator[Path]:
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     if not given:
         raise DataError("no file is named; pass at least one path")
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for entry in given:
         matches = [named(entry)]
         if not matches[0].exists() and glob.has_magic(str(entry)):
@@ -163,9 +164,11 @@ def expand(paths: Paths) -> Iterator[Path]:
             if not matches:
                 raise DataError(f"{entry}: no file matches this pattern; check the folder and the ending")
         for path in matches:
-            if path.resolve() in seen:
+            # Not `path.resolve`, which fails for a link to itself; that is told when the file is opened.
+            place = os.path.realpath(path)
+            if place in seen:
                 raise DataError(f"{path}: the file is named twice; a record that counts twice would bias the model")
-            seen.add(path.resolve())
+            seen.add(place)
             yield path
 
 

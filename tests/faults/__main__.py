@@ -15,8 +15,10 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu
 
 import numpy as np
 
-from tests.faults import broken_numbers, checkpoint_faults, damage, disk, kills
+from tests.faults import broken_numbers, checkpoint_faults, damage, disk, forged, kills, places, records
 from tests.faults.hostile import CHANGES
+
+STRANGE = len(places.THINGS) * len(places.READS | places.WRITES)
 
 # Kind of fault, how to provoke it, how often by default and with --many.
 KINDS = (
@@ -27,11 +29,18 @@ KINDS = (
     ("unknown format versions", damage.unknown_versions, 12, 100),
     ("absurd sizes", damage.absurd_sizes, 30, 300),
     ("hostile headers, right digests", damage.hostile_headers, len(CHANGES), len(CHANGES)),
+    ("forged values, right digests", damage.forged_values, 200, 2_000),
+    ("files beyond all memory", forged.files_beyond_memory, 24, 120),
+    ("damaged records", records.damaged_records, 800, 10_000),
+    ("pipes, sockets, devices, folders", places.strange_things, STRANGE, 4 * STRANGE),
+    ("links among checkpoints", places.links_among_checkpoints, 20, 200),
+    ("modes of replaced files", places.kept_modes, 30, 300),
     ("disk errors while writing", disk.disk_faults, 80, 800),
     ("SIGKILL while writing", disk.killed_writes, 16, 400),
     ("damaged checkpoints", checkpoint_faults.damaged_checkpoints, 20, 400),
     ("disk errors while training", checkpoint_faults.full_disk_while_training, 2, 20),
     ("second writer in a folder", checkpoint_faults.second_writers, 5, 50),
+    ("second process in a folder", checkpoint_faults.other_processes, 10, 100),
     ("Ctrl-C during training", checkpoint_faults.interruptions, 3, 50),
     ("NaN or infinity in the loss", broken_numbers.nan_in_the_loss, 6, 200),
     ("NaN in gradients", broken_numbers.nan_in_gradients, 6, 200),

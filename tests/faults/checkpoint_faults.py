@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -96,6 +97,56 @@ def second_writers(rng: np.random.Generator, count: int, folder: Path) -> Iterat
         (place / "lock").write_text("999999999\n", encoding="utf-8")
         with run_of(place).open({}):
             yield refused
+
+
+def other_processes(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
+    """A second process in the same folder is refused, whichever came first, and takes over when the first is killed."""
+    for i in range(count):
+        place = folder / f"process{i}"
+        if i % 2:
+            with run_of(place).open({}):
+                refused, _ = _in_another_process(place, write=False)
+                yield refused == "refused"
+            continue
+        word, child = _in_another_process(place, write=True)
+        try:
+            refused = ""
+            try:
+                with run_of(place).open({}):
+                    pass
+            except StorageError as error:
+                refused = str(error)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        with run_of(place).open({}) as store:
+            found = store.newest("1-fit")
+        yield word == "open" and str(child) in refused and found is not None and found[0]["step"] == 50
+
+
+def _in_another_process(place: Path, *, write: bool) -> tuple[str, int]:
+    """What a new process says that opens the folder, and its number. Having written, it stays in the folder."""
+    ear, mouth = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the child of the fork uses nothing that has threads
+        child = os.fork()
+    if child == 0:
+        try:
+            with run_of(place).open({}) as store:
+                if write:
+                    store.write("1-fit", 50, 0, {"step": 50}, {"a": np.ones(3)})
+                os.write(mouth, b"open")
+                signal.pause() if write else None
+        except StorageError:
+            os.write(mouth, b"refused")
+        finally:
+            os._exit(0)
+    os.close(mouth)
+    word = os.read(ear, 20).decode()
+    os.close(ear)
+    if not write:
+        os.waitpid(child, 0)
+    return word, child
 
 
 @dataclass

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 from safetensors.numpy import save as write_tensors
 
@@ -102,6 +104,12 @@ def forge(text: str, arrays: dict[str, np.ndarray]) -> bytes:
     return data.replace(ZEROS.encode(), digest.encode(), 1)
 
 
+def header_sealed(text: bytes) -> bytes:
+    """Length and text of a header, the first row of zeros in it being replaced by its digest."""
+    front = struct.pack("<Q", len(text)) + text
+    return front.replace(ZEROS.encode(), hashlib.sha256(front).hexdigest().encode(), 1)
+
+
 def contents() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a sound file holds, to be changed."""
     import tempfile
@@ -155,6 +163,39 @@ def _is_refused(path: Path) -> bool:
     except gpssm.FileError:
         return True
     return False
+
+
+VALUES: list[Any] = [7, -1, 0, 0.0, 1e308, "", "x", True, None, {"tuple": []}, {"list": [1.0]}, {"engine": "dense"}, []]
+
+
+def _fields(node: Any) -> Iterator[dict[str, Any]]:
+    """All objects of fields within a tree."""
+    if isinstance(node, dict):
+        if isinstance(node.get("fields"), dict) and node["fields"]:
+            yield node["fields"]
+        for value in node.values():
+            yield from _fields(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _fields(item)
+
+
+def forged_values(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
+    """Any field of a model with any value or any tensor in it, under right digests: refused, or a model that still
+    predicts numbers, as one without its network does."""
+    for _ in range(count):
+        content, tensors = contents()
+        places = [*_fields(content["system"]), content["history"]]
+        place = places[int(rng.integers(len(places)))]
+        values = [*VALUES, {"tensor": str(rng.choice(list(tensors)))}]
+        place[str(rng.choice(list(place)))] = values[int(rng.integers(len(values)))]
+        yield refused(pack(KIND, content, tensors), folder) or _predicts(folder / "damaged.gpssm")
+
+
+def _predicts(path: Path) -> bool:
+    model = gpssm.load(path)
+    numbers = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
+    return all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in numbers)
 
 
 def hostile_headers(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.faults import broken_numbers, checkpoint_faults, damage, disk, kills
+from tests.faults import broken_numbers, checkpoint_faults, damage, disk, forged, kills, places, records
 from tests.faults.hostile import CHANGES
 
 pytestmark = pytest.mark.system
@@ -26,9 +26,16 @@ def _all_survived(provoke, count: int, folder) -> None:
         (damage.unknown_versions, 12),
         (damage.absurd_sizes, 30),
         (damage.hostile_headers, len(CHANGES)),
+        (damage.forged_values, 100),
+        (forged.files_beyond_memory, 12),
+        (records.damaged_records, 400),
+        (places.strange_things, len(places.THINGS) * len(places.READS | places.WRITES)),
+        (places.links_among_checkpoints, 8),
+        (places.kept_modes, 12),
         (disk.disk_faults, 40),
         (disk.killed_writes, 8),
         (checkpoint_faults.second_writers, 2),
+        (checkpoint_faults.other_processes, 4),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
