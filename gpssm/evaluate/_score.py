@@ -7,7 +7,6 @@ from typing import final
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import ndtri
-from scipy.stats import binom
 
 from gpssm.data import Episode
 from gpssm.metrics import (
@@ -18,6 +17,7 @@ from gpssm.metrics import (
     log_density_samples,
     pit_samples,
 )
+from gpssm.metrics._binomial import binomial_quantile
 from gpssm.predict import Rollout
 
 LEVELS = (0.5, 0.8, 0.95)
@@ -216,8 +216,8 @@ def coverage_of(pits: Float[np.ndarray, " N"], num_effective: float) -> Coverage
     return Coverage(
         levels=LEVELS,
         observed=tuple(shares),
-        lower=tuple(float(binom.ppf(tail, count, level)) / count for level in LEVELS),
-        upper=tuple(float(binom.ppf(1.0 - tail, count, level)) / count for level in LEVELS),
+        lower=tuple(binomial_quantile(tail, count, level) / count for level in LEVELS),
+        upper=tuple(binomial_quantile(1.0 - tail, count, level) / count for level in LEVELS),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import binom
 
+from gpssm.metrics._binomial import binomial_quantile
 from gpssm.plots._style import MODEL, QUIET
 
 if TYPE_CHECKING:
@@ -36,5 +36,5 @@ def pit_bounds(num_effective: float, *, bins: int, level: float = 0.99) -> tuple
     """Between which densities one bin of a flat histogram lies with probability `level`."""
     count = max(1, int(num_effective))
     tail = 0.5 * (1.0 - level)
-    low, high = binom.ppf([tail, 1.0 - tail], count, 1.0 / bins)
-    return float(low) * bins / count, float(high) * bins / count
+    low, high = (binomial_quantile(probability, count, 1.0 / bins) for probability in (tail, 1.0 - tail))
+    return low * bins / count, high * bins / count
