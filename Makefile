@@ -56,10 +56,10 @@ test: $(VENV)/.installed-dev ## Run the tests, without those that are slow or st
 	$(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-shapes: $(VENV)/.installed-dev ## Run the same tests with every annotated shape and type checked at run time
-	GPSSM_CHECK_SHAPES=1 $(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
+	GPSSM_TEST_SHAPES=1 $(BIN)/python -m pytest -m "not slow and not system" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-system: $(VENV)/.installed-dev ## Run the tests that start processes, kill, fuzz, or repeat long computations
-	GPSSM_CHECK_SHAPES=1 $(BIN)/python -m pytest -m "system and not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
+	GPSSM_TEST_SHAPES=1 $(BIN)/python -m pytest -m "system and not slow" -n 2 --dist loadscope $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-dev ## Run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

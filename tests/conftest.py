@@ -29,7 +29,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Before gpssm is imported: every annotated shape and type in the package is checked at run time. That takes nearly as
 # long as the tests themselves, so `make test-shapes` and `make test-system` do it, and `make test` does not.
-if os.environ.get("GPSSM_CHECK_SHAPES"):
+if os.environ.get("GPSSM_TEST_SHAPES"):
     from jaxtyping import install_import_hook
 
     install_import_hook("gpssm", "beartype.beartype")

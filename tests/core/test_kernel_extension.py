@@ -201,7 +201,7 @@ def test_directions_without_features_are_a_mistake():
         draw(Half(), num_features=5)
 
 
-@pytest.mark.skipif(not os.environ.get("GPSSM_CHECK_SHAPES"), reason="shapes are checked by make test-shapes")
+@pytest.mark.skipif(not os.environ.get("GPSSM_TEST_SHAPES"), reason="shapes are checked by make test-shapes")
 def test_shapes_are_checked_behind_the_dispatch():
     """Every annotated shape is checked in tests; turning a function into a generic one must not lose that."""
     for kernel in (Cosine(), gk.RBF(), gk.RBF() + gk.Linear(), manifold(*TAXI)[0]):

@@ -181,18 +181,18 @@ def _fields(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def forged_values(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
-    """Any field of a model with any value or any tensor in it, under right digests: refused, or a model that still
-    predicts numbers, as one without its network does."""
+    """Any field of a model with any value or any tensor in it, under right digests: refused, or a model all of
+    whose numbers are finite, as one without its network is."""
     for _ in range(count):
         content, tensors = contents()
         places = [*_fields(content["system"]), content["history"]]
         place = places[int(rng.integers(len(places)))]
         values = [*VALUES, {"tensor": str(rng.choice(list(tensors)))}]
         place[str(rng.choice(list(place)))] = values[int(rng.integers(len(values)))]
-        yield refused(pack(KIND, content, tensors), folder) or _predicts(folder / "damaged.gpssm")
+        yield refused(pack(KIND, content, tensors), folder) or _is_finite(folder / "damaged.gpssm")
 
 
-def _predicts(path: Path) -> bool:
+def _is_finite(path: Path) -> bool:
     model = gpssm.load(path)
     numbers = [leaf for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf)]
     return all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in numbers)

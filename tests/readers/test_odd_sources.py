@@ -85,9 +85,7 @@ def test_records_side_by_side_that_are_no_numbers(values, match):
         from_xarray(xr.Dataset({"y": (("run", "t"), values)}), outputs="y", episode="run")
 
 
-@pytest.mark.skipif(
-    bool(os.environ.get("GPSSM_CHECK_SHAPES")), reason="types are checked before the function is called"
-)
+@pytest.mark.skipif(bool(os.environ.get("GPSSM_TEST_SHAPES")), reason="types are checked before the function is called")
 @pytest.mark.parametrize("dt", ["0.1", b"1", True, np.True_])
 def test_a_time_step_is_a_number(dt):
     import pandas as pd
