@@ -11,6 +11,7 @@ from gpssm.reporting._data_summary import DataSummary
 from gpssm.reporting._finding import Finding, Grade
 from gpssm.reporting._kind import kind_of
 from gpssm.reporting._residuals import ResidualTests
+from gpssm.reporting._simpler import linear_is_enough
 from gpssm.reporting._trust_bands import bands
 from gpssm.reporting._verdict import Verdict, conclude
 
@@ -38,6 +39,7 @@ def verdict_on(
         carries_over=_explained.generalisation(free, own, data),
         trained=_explained.training_went_well(system.history, model.result if isinstance(model, Fit) else None),
         noise=_noise_levels(system),
+        better=linear_is_enough(model, judged),
         data=training_data or data,
         judged_by=data,
     )

@@ -40,15 +40,18 @@ def conclude(
     carries_over: Finding,
     trained: Finding,
     noise: Finding | None,
+    better: Finding | None = None,
     data: DataSummary,
     judged_by: DataSummary,
 ) -> Verdict:
     """Put the findings together."""
     findings = tuple(
-        f for f in (simulation, prediction, bands, useful, explained, carries_over, trained, noise) if f is not None
+        finding
+        for finding in (simulation, prediction, bands, useful, explained, carries_over, better, trained, noise)
+        if finding is not None
     )
     # What spoils everything else comes first: the training, then the data, then the structure of the model, then bands.
-    urgent = [f for f in (trained, carries_over, explained, noise, simulation, prediction, bands, useful) if f]
+    urgent = [f for f in (trained, carries_over, better, explained, noise, simulation, prediction, bands, useful) if f]
     advice = tuple(dict.fromkeys(line for finding in urgent for line in finding.advice))
     return Verdict(
         _headline(simulation.grade, prediction.grade, bands, useful.grade), _where(data, judged_by), findings, advice

@@ -101,6 +101,7 @@ def others() -> dict[str, AbstractPredictor]:
     """Models of every other kind."""
     methods = {
         "arx": gpssm.ARX(2),
+        "subspace": gpssm.Subspace(2),
         "exact GP": gpssm.GPNARX(1, iterations=2, restarts=1),
         "sparse GP": gpssm.GPNARX(1, iterations=2, restarts=1, max_exact=10, num_inducing=5),
         "constant": gpssm.Constant(),
