@@ -267,6 +267,7 @@ class Unregistered(AbstractKernel):
         return jnp.exp(-0.5 * jnp.sum((x - y) ** 2))
 
 
+@pytest.mark.system
 def test_a_kernel_that_cannot_be_saved_is_told_of_before_the_training():
     said: list[str] = []
 

@@ -70,6 +70,7 @@ def test_a_linear_system_is_recognised_at_once_and_the_choice_is_explained():
     assert [type(part.method).__name__ for part in made.parts] == ["Constant", "Subspace", "ARX", "ARX"]
 
 
+@pytest.mark.system
 def test_noise_is_a_constant():
     rng = np.random.default_rng(3)
     data = gpssm.Episodes([gpssm.Episode(y=rng.standard_normal((200, 1)), u=rng.standard_normal((200, 1)))])

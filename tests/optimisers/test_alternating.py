@@ -77,6 +77,7 @@ def test_it_climbs_higher_than_lbfgs_alone_with_as_many_iterations(records: gpss
     assert any("6 cycles" in event for event in fitted.history.events)
 
 
+@pytest.mark.system
 def test_what_the_first_fit_leaves_unexplained_is_shared_but_held_noise_stays(fitted: gpssm.Fit) -> None:
     """A guess differs from the state by noise at both ends of a step: a third for each of the three."""
     model = fitted.system.model

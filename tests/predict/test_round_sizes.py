@@ -16,6 +16,8 @@ from gpssm.predict import Autoregression, IndependentSteps, MeanOnly, Pathwise, 
 from gpssm.predict.autoregression import _free_run, _predictor
 from tests.reference.small_system import record
 
+pytestmark = pytest.mark.system  # programs of every size are compiled twice
+
 N_INIT = 5
 LENGTH, LONG = 19, 23
 """Neither is a round size; with N_INIT samples less they are filled up to 16 and to 20 steps."""

@@ -39,6 +39,7 @@ def test_nothing_is_said_where_there_is_nothing_to_compare_with():
     assert linear_is_enough(other, judged) is None
 
 
+@pytest.mark.system
 def test_the_page_of_an_automatic_fit_has_the_answer(tmp_path):
     linear, test = learnt()
     other = gpssm.fit(gpssm.Episodes([record(120, seed=1)]), gpssm.ARX(2), progress=gpssm.Silent())
