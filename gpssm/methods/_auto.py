@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import equinox as eqx
 import jax.random as jr
@@ -23,7 +22,6 @@ from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.output_error import OutputError
 
-Effort = Literal["quick", "normal", "thorough"]
 SAMPLES = 100
 """Trajectories of each free run by which methods are judged."""
 WIDTHS = tuple(float(width) for width in np.geomspace(0.5, 8.0, 25))
@@ -49,7 +47,8 @@ class Auto(AbstractMethod):
 
     states: int | Sequence[int] | None = None
     """Hidden states: a number, several to choose from, or None to begin with what the linear model needs."""
-    effort: Effort = eqx.field(static=True, default="normal")
+    effort: str = eqx.field(static=True, default="normal")
+    """How much is tried: quick, normal or thorough."""
     gp: Polished = Polished()
     """How a GP state-space model is trained on single steps; its number of states is chosen here."""
 
