@@ -18,6 +18,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_record(Path("a [bold].csv"), 60, 0, header=",".join(UNITS))
 
 
+@pytest.mark.system
 def test_units_in_brackets_survive_every_command(record: Path, capsys):
     assert main(["check", str(record), *COLUMNS]) == 0
     said = capsys.readouterr().out

@@ -61,6 +61,7 @@ def test_every_class_of_the_table_is_tried():
     assert missing == {"gpjax.parameters.LowerTriangular"}, "no kernel of GPJax has one; users may"
 
 
+@pytest.mark.system
 def test_a_system_predicts_the_same_bits(tmp_path):
     before, episode = system(), record(20, seed=9)
     gpssm.save(before, tmp_path / "m.gpssm")

@@ -46,6 +46,7 @@ def test_it_trains_with_its_third_key_and_nothing_else_is_between(records):
     np.testing.assert_array_equal(made.history.bound, alone.history.bound)
 
 
+@pytest.mark.system
 def test_a_network_reads_records_and_states_at_each_step_do_not(network, polished):
     assert isinstance(network.system.recognition, BiRNN)
     assert isinstance(polished.inference.recognition, PerStepStates)

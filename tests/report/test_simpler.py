@@ -16,6 +16,7 @@ def learnt() -> tuple[gpssm.Fit, gpssm.Episodes]:
     return gpssm.fit(train, gpssm.Subspace(2), progress=gpssm.Silent()), gpssm.Episodes([record(80, seed=3)])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("error", "grade"), [(1.0, Grade.bad), (0.5, Grade.good), (0.9, Grade.caution)])
 def test_the_linear_model_that_was_tried_is_compared(error: float, grade: Grade, monkeypatch):
     linear, test = learnt()
