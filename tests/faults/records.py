@@ -5,6 +5,7 @@ no digests, so that damage cannot always be seen.
 """
 
 import io
+import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -76,5 +77,7 @@ def damaged_records(rng: np.random.Generator, count: int, folder: Path) -> Itera
                 yield bool(np.isfinite(episode.y).all() and np.isfinite(episode.u).all())
             except DataError as error:
                 yield path.name in str(error)
-            except Exception:
+            except Exception as failure:
+                # Not survived: counted, and shown, because nobody foresaw it.
+                print(f"{path.name}, fault {i}: {type(failure).__name__}: {failure}", file=sys.stderr)
                 yield False

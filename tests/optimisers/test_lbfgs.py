@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from scipy.optimize import minimize
 
@@ -108,10 +109,10 @@ class Fragile(AbstractEmission):
         return self.noise.unwrap()
 
     def log_prob(self, y: Float[Array, " O"], x: Float[Array, " D"]) -> Float[Array, " O"]:
-        raise NotImplementedError
+        return norm.logpdf(y, x, jnp.sqrt(self.noise_variance()))
 
     def sample(self, signals: Float[Array, "*B O"], *, key: PRNGKeyArray) -> Float[Array, "*B O"]:
-        raise NotImplementedError
+        return signals + jnp.sqrt(self.noise_variance()[0]) * jr.normal(key, signals.shape, signals.dtype)
 
     def expected_log_prob(
         self,

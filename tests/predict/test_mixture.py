@@ -139,7 +139,7 @@ class _Explodes(AbstractPredictor):
         return gpssm.Rollout(len(context), signals, signals, states, np.ones(1), ("y",))
 
     def _ahead(self, episode: Any, horizon: int, request: Any) -> gpssm.Rollout:
-        raise NotImplementedError
+        return self._free_run(episode[:horizon], episode.u[horizon:], request)
 
 
 def test_a_member_that_explodes_does_not_spoil_the_others():
