@@ -4,7 +4,13 @@ from gpssm._core._sharding import AbstractShare, Unsharded
 from gpssm.inference._base import AbstractInference, Needs
 from gpssm.inference._bound import Bound
 from gpssm.inference._defaults import closed_form, default_rule
-from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite, MonteCarlo
+from gpssm.inference._expectation import (
+    AbstractExpectation,
+    AbstractQuadrature,
+    Cubature,
+    GaussHermite,
+    MonteCarlo,
+)
 from gpssm.inference._mean_field import MeanField
 from gpssm.inference._q_u import AbstractInducing, Collapsed, Explicit, NaturalGradient
 from gpssm.inference._smoother import linearised_posterior
@@ -16,6 +22,7 @@ __all__ = [
     "AbstractExpectation",
     "AbstractInducing",
     "AbstractInference",
+    "AbstractQuadrature",
     "AbstractRecognition",
     "AbstractShare",
     "BiRNN",

@@ -1,11 +1,11 @@
 """What is chosen for those who do not choose."""
 
-from gpssm.inference._expectation import AbstractExpectation, Cubature, GaussHermite
+from gpssm.inference._expectation import AbstractQuadrature, Cubature, GaussHermite
 from gpssm.inference._q_u import AbstractInducing, Collapsed, Explicit
 from gpssm.models.transition import AbstractTransition, SparseGP
 
 
-def default_rule(state_dim: int) -> AbstractExpectation:
+def default_rule(state_dim: int) -> AbstractQuadrature:
     """Quadrature while it is cheap, cubature beyond: both deterministic, as L-BFGS needs."""
     points = {1: 8, 2: 4, 3: 3}
     return GaussHermite(points[state_dim]) if state_dim in points else Cubature()

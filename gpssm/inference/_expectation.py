@@ -47,50 +47,49 @@ class MonteCarlo(AbstractExpectation):
         return posterior.trajectories(noise), jnp.full(self.num, 1.0 / self.num, posterior.means.dtype)
 
 
-class GaussHermite(AbstractExpectation):
-    """Gauss-Hermite nodes in each state dimension: deterministic, exact for polynomials, for one to three dimensions.
+class AbstractQuadrature(AbstractExpectation):
+    """A fixed set of nodes of a standard normal, moved to the marginal of each state. Deterministic: the key that is
+    given is not used."""
 
-    The number of nodes is `points ** D`. Needs no key; the one given is not used.
-    """
-
-    points: int = eqx.field(static=True, default=8)
+    @abstractmethod
+    def nodes(self, dims: int) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, " K"]]:
+        """Nodes of a standard normal in so many dimensions and their weights, which sum to one."""
 
     def states(
         self, posterior: GaussMarkov, covariances: Float[Array, "T D D"], *, key: PRNGKeyArray
     ) -> tuple[Float[Array, "K T D"], Float[Array, " K"]]:
         """Nodes of the marginals with their weights."""
-        dims = posterior.means.shape[-1]
-        nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
-        grid = np.array(list(product(nodes, repeat=dims)))
-        mass = np.array([np.prod(w) for w in product(weights / weights.sum(), repeat=dims)])
-        return _on_nodes(posterior, covariances, grid, mass)
+        nodes, weights = self.nodes(posterior.means.shape[-1])
+        dtype, count = posterior.means.dtype, len(weights)
+        chols = small_cholesky(covariances)
+        noise = jnp.broadcast_to(jnp.asarray(nodes, dtype)[:, None, :], (count, *posterior.means.shape))
+        deviations = matvec(jnp.broadcast_to(chols, (count, *chols.shape)), noise)
+        return posterior.means[None] + deviations, jnp.asarray(weights, dtype)
 
 
-class Cubature(AbstractExpectation):
-    """The spherical rule of degree three: two nodes on each axis of a state's covariance, 2 D in all.
+class GaussHermite(AbstractQuadrature):
+    """Gauss-Hermite nodes in each state dimension: exact for polynomials, for one to three dimensions.
 
-    Deterministic, exact for polynomials up to cubic, and cheap in many dimensions; right for posteriors that are narrow
-    next to the length-scales. Needs no key; the one given is not used.
+    The number of nodes is `points ** D`.
     """
 
-    def states(
-        self, posterior: GaussMarkov, covariances: Float[Array, "T D D"], *, key: PRNGKeyArray
-    ) -> tuple[Float[Array, "K T D"], Float[Array, " K"]]:
-        """Nodes of the marginals with equal weights."""
-        dims = posterior.means.shape[-1]
+    points: int = eqx.field(static=True, default=8)
+
+    def nodes(self, dims: int) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, " K"]]:
+        """The grid of all combinations."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(self.points)
+        grid = np.array(list(product(nodes, repeat=dims)))
+        return grid, np.array([np.prod(w) for w in product(weights / weights.sum(), repeat=dims)])
+
+
+class Cubature(AbstractQuadrature):
+    """The spherical rule of degree three: two nodes on each axis of a state's covariance, 2 D in all.
+
+    Exact for polynomials up to cubic, and cheap in many dimensions; right for posteriors that are narrow next to the
+    length-scales.
+    """
+
+    def nodes(self, dims: int) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, " K"]]:
+        """Two on each axis, with equal weights."""
         axes = dims**0.5 * np.eye(dims)
-        return _on_nodes(posterior, covariances, np.concatenate([axes, -axes]), np.full(2 * dims, 0.5 / dims))
-
-
-def _on_nodes(
-    posterior: GaussMarkov,
-    covariances: Float[Array, "T D D"],
-    nodes: Float[np.ndarray, "K D"],
-    weights: Float[np.ndarray, " K"],
-) -> tuple[Float[Array, "K T D"], Float[Array, " K"]]:
-    """Nodes of a standard normal, moved to the marginals."""
-    dtype, count = posterior.means.dtype, len(weights)
-    chols = small_cholesky(covariances)
-    noise = jnp.broadcast_to(jnp.asarray(nodes, dtype)[:, None, :], (count, *posterior.means.shape))
-    deviations = matvec(jnp.broadcast_to(chols, (count, *chols.shape)), noise)
-    return posterior.means[None] + deviations, jnp.asarray(weights, dtype)
+        return np.concatenate([axes, -axes]), np.full(2 * dims, 0.5 / dims)

@@ -1,0 +1,129 @@
+"""The evidence of one episode for a given function, states integrated out, and how its innovations move with the
+function."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+from gpssm._core._gaussian import LOG_2PI, matvec
+from gpssm._core._linalg import small_cholesky
+from gpssm._core._params import val
+from gpssm.inference._defaults import default_rule
+from gpssm.inference.marginal._carry import AbstractCarry, small_inverse
+from gpssm.inference.marginal._function import GivenFunction
+from gpssm.models import AbstractEmission, Batch, LinearGaussian
+
+RIDGE = 1e-10
+"""Added to the variances of a state before its covariance is factorised, in units of scaled states."""
+
+
+class Filtered(NamedTuple):
+    """What the filter tells of an episode."""
+
+    log_evidence: Float[Array, "*B"]
+    rows: Float[Array, "*B T O D M"]
+    """Derivative of each innovation by the weights, over its standard deviation; zero where nothing was measured."""
+
+
+class Belief(NamedTuple):
+    """The state given the outputs so far, N(mean, covariance), and how its mean moves with the function."""
+
+    mean: Float[Array, " D"]
+    covariance: Float[Array, "D D"]
+    sensitivity: Float[Array, "D D M"]
+    """d mean_i / d weights_dm, by the recursion of Ljung's prediction-error method."""
+
+
+def filtered(
+    function: GivenFunction,
+    noise: Float[Array, " D"],
+    emission: AbstractEmission,
+    episode: Batch,
+    carry: AbstractCarry,
+    *,
+    fitc: bool,
+) -> Filtered:
+    """A Gaussian filter for a given function along one episode, from x[0] ~ N(0, I).
+
+    With `fitc` what the inducing values leave unexplained counts as noise of the transition; without, it is left out
+    (DTC).
+    """
+    dims, size = function.weights.shape
+    dtype = noise.dtype
+
+    def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, tuple[Array, Array]]:
+        y, u, observed, goes_on = now
+        belief, log_prob, rows = _measured(belief, emission, y, observed)
+        moved = _moved(belief, function, noise, u, carry, fitc)
+        # Where the record has ended the state stays: what is computed there is finite and not used.
+        held = Belief(*(jnp.where(goes_on, after, before) for after, before in zip(moved, belief, strict=True)))
+        return held, (log_prob, rows)
+
+    start = Belief(jnp.zeros(dims, dtype), jnp.eye(dims, dtype=dtype), jnp.zeros((dims, dims, size), dtype))
+    goes_on = jnp.concatenate([episode.valid[1:], jnp.zeros(1, bool)])
+    _, (log_probs, rows) = lax.scan(step, start, (episode.y, episode.u, episode.observed, goes_on))
+    return Filtered(jnp.sum(log_probs), rows)
+
+
+def _measured(
+    belief: Belief, emission: AbstractEmission, y: Float[Array, " O"], observed: Bool[Array, " O"]
+) -> tuple[Belief, Float[Array, ""], Float[Array, "O D M"]]:
+    """One output after the other, so that no matrix is inverted and a missing one is left out."""
+    mean, covariance, sensitivity = belief
+    expected, slopes, spread = _linearised(emission, mean, covariance)
+    noise, before = emission.noise_variance() + spread, mean
+    log_prob, rows = jnp.zeros((), mean.dtype), []
+    for o in range(y.shape[0]):
+        slope, seen = slopes[o], observed[o]
+        cross = matvec(covariance, slope)
+        variance = jnp.sum(slope * cross) + noise[o]
+        innovation = y[o] - expected[o] - jnp.sum(slope * (mean - before))
+        gain = jnp.where(seen, cross / variance, 0.0)
+        log_prob += jnp.where(seen, -0.5 * (LOG_2PI + jnp.log(variance) + innovation**2 / variance), 0.0)
+        moved = jnp.sum(slope[:, None, None] * sensitivity, axis=0)
+        rows.append(jnp.where(seen, moved / jnp.sqrt(variance), 0.0))
+        mean = mean + gain * innovation
+        covariance = covariance - variance * gain[:, None] * gain[None, :]
+        sensitivity = sensitivity - gain[:, None, None] * moved[None]
+    return Belief(mean, 0.5 * (covariance + covariance.T), sensitivity), log_prob, jnp.stack(rows)
+
+
+def _linearised(
+    emission: AbstractEmission, mean: Float[Array, " D"], covariance: Float[Array, "D D"]
+) -> tuple[Float[Array, " O"], Float[Array, "O D"], Float[Array, " O"]]:
+    """Expected outputs, the line that is closest over the state's Gaussian, and the variance about it."""
+    if isinstance(emission, LinearGaussian):
+        weight = val(emission.weight)
+        return emission.mean(mean), weight, jnp.zeros(weight.shape[0], mean.dtype)
+    nodes, weights = (jnp.asarray(part, mean.dtype) for part in default_rule(mean.shape[0]).nodes(mean.shape[0]))
+    chol = _factor(covariance)
+    outputs = emission.mean(mean[None] + nodes @ chol.T)
+    expected = weights @ outputs
+    deviations = (outputs - expected[None]) * jnp.sqrt(weights)[:, None]
+    along = deviations.T @ (nodes * jnp.sqrt(weights)[:, None])
+    about = jnp.maximum(jnp.sum(deviations**2, axis=0) - jnp.sum(along**2, axis=1), 0.0)
+    return expected, along @ small_inverse(chol), about
+
+
+def _moved(
+    belief: Belief,
+    function: GivenFunction,
+    noise: Float[Array, " D"],
+    u: Float[Array, " P"],
+    carry: AbstractCarry,
+    fitc: bool,
+) -> Belief:
+    mean, covariance, sensitivity = belief
+    image = carry(function, mean, _factor(covariance), u)
+    spread = noise + function.unexplained(mean, u) if fitc else noise
+    after = image.covariance + jnp.diag(spread)
+    moved = jnp.sum(image.slope[:, :, None, None] * sensitivity[None], axis=1)
+    eye = jnp.eye(mean.shape[0], dtype=mean.dtype)
+    features = jnp.stack([image.features[d % len(image.features)] for d in range(mean.shape[0])])
+    return Belief(image.mean, 0.5 * (after + after.T), moved + eye[:, :, None] * features[None])
+
+
+def _factor(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    return small_cholesky(covariance + RIDGE * jnp.eye(covariance.shape[0], dtype=covariance.dtype))

@@ -1,0 +1,174 @@
+"""States integrated out by a filter, the function by Laplace: the bound that marginal inference maximises."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from gpssm._core._compile import compile_by_work
+from gpssm._core._linalg import factorise, rounding_jitter
+from gpssm._core._params import LowerTriangular, val
+from gpssm._core._sharding import AbstractShare, Unsharded
+from gpssm.inference._base import AbstractInference, Needs
+from gpssm.inference._bound import Bound
+from gpssm.inference._defaults import default_rule
+from gpssm.inference.marginal._carry import AbstractCarry, OnNodes
+from gpssm.inference.marginal._filter import filtered
+from gpssm.inference.marginal._function import GivenFunction
+from gpssm.inference.marginal._noise_prior import NoisePrior
+from gpssm.inference.recognition import AbstractRecognition
+from gpssm.models import GPSSM, Batch, SparseGP
+
+
+class Evidence(NamedTuple):
+    """Of given inducing values v = (v_1 .. v_D), K = D M numbers in whitened coordinates."""
+
+    log_evidence: Float[Array, ""]
+    """log p(Y | v), states integrated out."""
+    information: Float[Array, "K K"]
+    """A'A: what the innovations tell of v, by Gauss and Newton. With the prior's I it is the precision of v."""
+    jitter: Float[Array, ""]
+
+
+def evidence_of(
+    model: GPSSM, values: Float[Array, "D M"], episodes: Batch, carry: AbstractCarry, *, fitc: bool
+) -> Evidence:
+    """Sums over the episodes of a batch."""
+    transition = _sparse(model)
+    function = GivenFunction.of(transition, values)
+    noise = transition.noise_variance()
+    found = jax.vmap(lambda e: filtered(function, noise, model.emission, e, carry, fitc=fitc))(episodes)
+    weighted = found.rows * jnp.sqrt(episodes.weight)[:, None, None, None, None]
+    rows = function.whitened(weighted.reshape(-1, *values.shape))
+    jitter = jnp.max(jnp.stack([basis.factor.jitter for basis in function.bases]))
+    return Evidence(jnp.sum(episodes.weight * found.log_evidence), rows.T @ rows, jitter)
+
+
+class FilterLaplace(AbstractInference):
+    """q(v) = N(v, (I + A'A)^-1), one Gaussian over the inducing values of all state dimensions together.
+
+    For each function the states are integrated out by a Gaussian filter. What is maximised, over v and everything else
+    together, is log p(Y | v) - |v|^2 / 2 - log det(I + A'A) / 2, Laplace's approximation to the evidence. Neither a
+    posterior over states nor a network is needed, and states and function are not taken for independent.
+
+    The values are v = centre + spread `at`. With `spread` the factor of their posterior covariance times the root of
+    the number of steps, L-BFGS sees a problem that is nearly round.
+    """
+
+    at: Float[Array, " K"]
+    centre: paramax.AbstractUnwrappable
+    spread: paramax.AbstractUnwrappable
+    carry: AbstractCarry
+    prior: NoisePrior
+    fitc: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def about(
+        cls,
+        model: GPSSM,
+        covariance: Float[np.ndarray, "K K"],
+        num_steps: float,
+        *,
+        carry: AbstractCarry | None = None,
+        prior: NoisePrior = NoisePrior(),
+        fitc: bool = True,
+    ) -> "FilterLaplace":
+        """About the inducing values that the model holds, with a covariance that they are believed to have."""
+        values = np.asarray(whitened_values(model))
+        chol = np.sqrt(num_steps) * np.linalg.cholesky(covariance)
+        return cls(
+            at=jnp.zeros(values.size),
+            centre=paramax.non_trainable(jnp.asarray(values)),
+            spread=paramax.non_trainable(jnp.asarray(chol)),
+            carry=OnNodes(default_rule(model.state_dim)) if carry is None else carry,
+            prior=prior,
+            fitc=fitc,
+        )
+
+    def values(self) -> Float[Array, "D M"]:
+        """The inducing values."""
+        centre = val(self.centre)
+        return centre + jnp.reshape(val(self.spread) @ self.at, centre.shape)
+
+    def bound(
+        self, model: GPSSM, batch: Batch, *, share: AbstractShare = Unsharded(), key: PRNGKeyArray
+    ) -> tuple[Bound, None]:
+        """Laplace's approximation to the log-evidence, with the prior of the noises."""
+        values = self.values()
+        found = evidence_of(model, values, batch, self.carry, fitc=self.fitc)
+        information = share.total(found.information)
+        precision = factorise(jnp.eye(values.size) + information, rounding_jitter(information.dtype))
+        once = share.fraction()
+        bound = Bound.of(
+            {
+                "likelihood": found.log_evidence,
+                "inducing": -0.5 * once * jnp.sum(values**2),
+                "volume": -0.5 * once * precision.log_det(),
+                "noise prior": once * self.prior.log_prob(model),
+            },
+            jitter=found.jitter,
+            once=("inducing", "volume", "noise prior"),
+        )
+        return bound, None
+
+    def after_step(self, model: GPSSM, told: None, *, share: AbstractShare = Unsharded()) -> GPSSM:
+        """Nothing to do."""
+        return model
+
+    def finish(self, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> GPSSM:
+        """The inducing values, and of their covariance the blocks of each state dimension."""
+        values = self.values()
+        precision = np.eye(values.size) + np.asarray(information_at(self, model, values, batch))
+        return with_posterior(model, values, np.linalg.inv(precision))
+
+    def held(self, model: GPSSM) -> PyTree:
+        """q(u) of the model: the values are parameters of the inference."""
+        transition = _sparse(model)
+        return (transition.q_mean, transition.q_chol)
+
+    def needs(self) -> Needs:
+        """All episodes from their start: their information stands inside a logarithm."""
+        return Needs(full_batch=True, whole_episodes=True)
+
+    def reader(self) -> AbstractRecognition | None:
+        return None
+
+    def for_new_records(self) -> "FilterLaplace":
+        """The same: of other records the evidence given the function counts."""
+        return self
+
+
+@compile_by_work(lambda inference, model, values, batch: batch.valid.size)
+def information_at(
+    inference: FilterLaplace, model: GPSSM, values: Float[Array, "D M"], batch: Batch
+) -> Float[Array, "K K"]:
+    """A'A at given inducing values."""
+    return evidence_of(model, values, batch, inference.carry, fitc=inference.fitc).information
+
+
+def whitened_values(model: GPSSM) -> Float[Array, "D M"]:
+    """The mean of q(v)."""
+    return _sparse(model).condition().q_mean
+
+
+def with_posterior(model: GPSSM, values: Float[Array, "D M"], covariance: Float[np.ndarray, "K K"]) -> GPSSM:
+    """The model with these inducing values, and each dimension's own block of their covariance."""
+    dims, size = values.shape
+    blocks = np.asarray(covariance).reshape(dims, size, dims, size)
+    chols = np.stack([np.linalg.cholesky(blocks[d, :, d] + 1e-14 * np.eye(size)) for d in range(dims)])
+    told = LowerTriangular.of(jnp.asarray(chols))
+    transition = replace(_sparse(model), q_mean=jnp.asarray(values), q_chol=told, whitened=True)
+    return eqx.tree_at(lambda m: m.transition, model, transition)
+
+
+def _sparse(model: GPSSM) -> SparseGP:
+    if not isinstance(model.transition, SparseGP):
+        raise TypeError(
+            f"marginal inference integrates over a GP, and {type(model.transition).__name__} has none: use a SparseGP"
+        )
+    return model.transition
