@@ -117,6 +117,8 @@ def _check_state_space(system: System) -> None:
         raise FileError(f"a prediction would have the shapes {shapes}")
     _check_noise(model.transition.noise_variance())
     _check_noise(model.emission.noise_variance())
+    if system.joint is not None and not system.joint.fits(model):
+        raise FileError("the joint posterior of the model is about another one")
     if system.recognition is not None:
         if not isinstance(system.recognition, AbstractRecognition):
             raise FileError("the network of the model is none")

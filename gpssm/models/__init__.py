@@ -2,6 +2,7 @@
 
 from gpssm.models._batch import Batch
 from gpssm.models._gpssm import GPSSM
+from gpssm.models._joint import JointPosterior
 from gpssm.models._posterior import GaussMarkov
 from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
 from gpssm.models.transition import (
@@ -22,6 +23,7 @@ __all__ = [
     "Batch",
     "GaussMarkov",
     "IdentityMean",
+    "JointPosterior",
     "LinearGaussian",
     "LinearMean",
     "LinearTransition",

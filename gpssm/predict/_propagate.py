@@ -35,6 +35,10 @@ class AbstractPropagation(eqx.Module):
         """How many of the trajectories that were asked for differ."""
 
     @abstractmethod
+    def holds_function(self) -> bool:
+        """Whether a trajectory follows one function, so that it makes sense to draw it together with all else."""
+
+    @abstractmethod
     def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
         """The factor of the first state's covariance with which trajectories start."""
 
@@ -62,6 +66,9 @@ class Pathwise(AbstractPropagation):
 
     def count(self, asked: int) -> int:
         return asked
+
+    def holds_function(self) -> bool:
+        return True
 
     def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
         return chol
@@ -91,6 +98,9 @@ class IndependentSteps(AbstractPropagation):
     def count(self, asked: int) -> int:
         return asked
 
+    def holds_function(self) -> bool:
+        return False
+
     def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
         return chol
 
@@ -113,6 +123,9 @@ class MeanOnly(AbstractPropagation):
 
     def count(self, asked: int) -> int:
         return 1
+
+    def holds_function(self) -> bool:
+        return False
 
     def start_spread(self, chol: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
         return jnp.zeros_like(chol)

@@ -13,48 +13,59 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from gpssm._core._buckets import side_by_side
 from gpssm._core._compile import compile_by_work, compile_for_setup
-from gpssm.filters import AbstractFilter, ParticleFilter, run_filter, run_smoother
+from gpssm.filters import AbstractFilter, ParticleFilter, beliefs, run_filter, run_smoother
 from gpssm.inference.recognition import AbstractRecognition
-from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov
+from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov, JointPosterior
+from gpssm.models.transition import AbstractDynamics, Conditioned
 from gpssm.predict._propagate import AbstractPropagation
 
 BATCH = 256
 """Trajectories that are run side by side; more are worked through in turn, so that memory stays bounded."""
 BATCH_AHEAD = 8
 """The same where each of them starts at every step of a record."""
-
-
-@compile_by_work(lambda model, mean, chol, controls, propagation, count, with_start, key: count * controls.shape[0])
-def trajectories(
-    model: GPSSM,
-    mean: Float[Array, " D"],
-    chol: Float[Array, "D D"],
-    controls: Float[Array, "S P"],
-    propagation: AbstractPropagation,
-    count: int,
-    with_start: bool,
-    key: PRNGKeyArray,
-) -> tuple[Float[Array, "K _ D"], Float[Array, "K _ O"]]:
-    """Sampled states from N(mean, chol chol') on, the first one included if asked for, and their noise-free outputs."""
-    dynamics = model.transition.condition()
-
-    def one(sample_key: PRNGKeyArray) -> Array:
-        start_key, function_key, run_key = jr.split(sample_key, 3)
-        start = mean + chol @ jr.normal(start_key, mean.shape, mean.dtype)
-        states = propagation.run(dynamics, start, controls, function_key=function_key, key=run_key)
-        return jnp.concatenate([start[None], states]) if with_start else states
-
-    states = lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH))
-    return states, model.emission.mean(states)
+JOINT = 1 << 20
+"""The part of a trajectory's key that draws its model; the first few are those that `split` gives."""
 
 
 @compile_by_work(
-    lambda model, means, chols, u, horizon, longest, propagation, count, key: count * means.shape[0] * longest
+    lambda model, joint, means, chols, controls, propagation, with_start, count, key: count * controls.shape[0]
+)
+def trajectories(
+    model: GPSSM,
+    joint: JointPosterior | None,
+    means: Float[Array, "K D"],
+    chols: Float[Array, "K D D"],
+    controls: Float[Array, "S P"],
+    propagation: AbstractPropagation,
+    with_start: bool,
+    count: int,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "K _ D"], Float[Array, "K _ O"]]:
+    """Sampled states, each trajectory from N(mean, chol chol') on, the first one included if asked for, and their
+    noise-free outputs."""
+    dynamics = model.transition.condition()
+
+    def one(now: tuple[PRNGKeyArray, Array, Array]) -> tuple[Array, Array]:
+        sample_key, mean, chol = now
+        start_key, function_key, run_key = jr.split(sample_key, 3)
+        drawn = drawn_model(model, dynamics, joint, sample_key)
+        start = mean + chol @ jr.normal(start_key, mean.shape, mean.dtype)
+        moving = drawn.transition.condition()
+        states = propagation.run(moving, start, controls, function_key=function_key, key=run_key)
+        states = jnp.concatenate([start[None], states]) if with_start else states
+        return states, drawn.emission.mean(states)
+
+    return lax.map(one, (jr.split(key, count), means, chols), batch_size=side_by_side(count, BATCH))
+
+
+@compile_by_work(
+    lambda model, joint, means, chols, u, horizon, longest, propagation, count, key: count * means.shape[1] * longest
 )
 def ahead(
     model: GPSSM,
-    means: Float[Array, "S D"],
-    chols: Float[Array, "S D D"],
+    joint: JointPosterior | None,
+    means: Float[Array, "K S D"],
+    chols: Float[Array, "K S D D"],
     u: Float[Array, "T P"],
     horizon: Int[Array, ""],
     longest: int,
@@ -65,21 +76,54 @@ def ahead(
     """The state `horizon` steps, at most `longest`, after each of the given states; one function draw serves all of
     them. Row i of `u` leads away from state i; there are `longest` more of them than states."""
     dynamics = model.transition.condition()
-    controls = u[np.arange(means.shape[0])[:, None] + np.arange(longest)[None, :]]
+    controls = u[np.arange(means.shape[1])[:, None] + np.arange(longest)[None, :]]
 
-    def one(sample_key: PRNGKeyArray) -> Array:
+    def one(now: tuple[PRNGKeyArray, Array, Array]) -> tuple[Array, Array]:
+        sample_key, means, chols = now
         start_key, function_key, run_key = jr.split(sample_key, 3)
+        drawn = drawn_model(model, dynamics, joint, sample_key)
+        moving = drawn.transition.condition()
         noise = jr.normal(start_key, means.shape, means.dtype)
         starts = means + jnp.einsum("tij,tj->ti", chols, noise)
 
         def last(start: Array, row: Array, row_key: PRNGKeyArray) -> Array:
-            states = propagation.run(dynamics, start, row, function_key=function_key, key=row_key)
+            states = propagation.run(moving, start, row, function_key=function_key, key=row_key)
             return lax.dynamic_index_in_dim(states, horizon - 1, keepdims=False)
 
-        return jax.vmap(last)(starts, controls, jr.split(run_key, starts.shape[0]))
+        states = jax.vmap(last)(starts, controls, jr.split(run_key, starts.shape[0]))
+        return states, drawn.emission.mean(states)
 
-    states = lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH_AHEAD))
-    return states, model.emission.mean(states)
+    return lax.map(one, (jr.split(key, count), means, chols), batch_size=side_by_side(count, BATCH_AHEAD))
+
+
+@compile_by_work(lambda model, joint, y, u, observed, steps, count, key: count * y.shape[0])
+def drawn_beliefs(
+    model: GPSSM,
+    joint: JointPosterior,
+    y: Float[Array, "T O"],
+    u: Float[Array, "T P"],
+    observed: Bool[Array, "T O"],
+    steps: Int[Array, ""],
+    count: int,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "K T D"], Float[Array, "K T D D"]]:
+    """Means and factors of the states given the outputs so far, each as the model sees them that its key draws."""
+    dynamics = model.transition.condition()
+
+    def one(sample_key: PRNGKeyArray) -> tuple[Array, Array]:
+        drawn = drawn_model(model, dynamics, joint, sample_key)
+        return beliefs(drawn, y, u, observed, steps=steps)
+
+    return lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH))
+
+
+def drawn_model(
+    model: GPSSM, dynamics: AbstractDynamics, joint: JointPosterior | None, sample_key: PRNGKeyArray
+) -> GPSSM:
+    """The model of one trajectory: a draw that depends on its key alone, whatever else the key is used for."""
+    if joint is None:
+        return GPSSM(Conditioned(dynamics), model.emission, model.state_dim)
+    return joint.draw(model, dynamics, key=jr.fold_in(sample_key, JOINT))
 
 
 @compile_for_setup

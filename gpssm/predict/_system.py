@@ -16,7 +16,7 @@ from gpssm.data import DataError, Episode, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.filters import UKF, AbstractFilter
 from gpssm.inference import AbstractRecognition
-from gpssm.models import GPSSM, Batch
+from gpssm.models import GPSSM, Batch, JointPosterior
 from gpssm.predict import _run
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Reader, Request
 from gpssm.predict._channels import Channels
@@ -25,7 +25,8 @@ from gpssm.predict._propagate import AbstractPropagation
 from gpssm.predict._rollout import Rollout, States
 from gpssm.predict._words import describe_state_space
 
-Start = tuple[Float[Array, " D"], Float[Array, "D D"]]
+Start = tuple[Float[np.ndarray | Array, "*K D"], Float[np.ndarray | Array, "*K D D"]]
+"""Mean and factor of a state; or of several, one for each trajectory."""
 
 
 @final
@@ -39,6 +40,8 @@ class System(AbstractPredictor):
     recognition: AbstractRecognition | None = None
     """The network that was trained with it, which can be passed as `reader`. Where there is none, filters read."""
     history: History | None = field(default=None, metadata=NOT_STORED)
+    joint: JointPosterior | None = None
+    """What is not known of the model, to be drawn together; without it each state's function is drawn by itself."""
 
     @property
     def least_context(self) -> int:
@@ -110,25 +113,51 @@ class System(AbstractPredictor):
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         start_key, run_key = jr.split(request.key)
-        state = self._start(context, request.reader or UKF(), start_key)
-        return self._rollout(state, controls, len(context), request, run_key)
+        if self._draws_jointly(request):
+            # The key with which the run draws its models.
+            means, chols = self._drawn_starts(context, slice(len(context) - 1, len(context)), request, _models(run_key))
+            start: Start = means[:, 0], chols[:, 0]
+        else:
+            start = self._start(context, request.reader or UKF(), start_key)
+        return self._rollout(start, controls, len(context), request, run_key)
 
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
         if isinstance(request.reader, AbstractRecognition):
             raise DataError("a network reads a record as a whole and would see what is to be predicted: use a filter")
         filter_key, run_key, noise_key = jr.split(request.key, 3)
-        means, chols, _ = self._filtered(request.reader or UKF(), episode, filter_key)
-        chols = request.propagation.start_spread(chols)
         starts, longest = len(episode) - horizon, round_size(horizon)
         rows = round_size(starts, least=LEAST_STEPS)
-        means, chols = (fill_up(np.asarray(part)[:starts], rows) for part in (means, chols))
+        count = round_count(request.count)
+        if self._draws_jointly(request):
+            means, chols = self._drawn_starts(episode, slice(starts), request, run_key)
+            filled = (0, rows - starts)
+            means = np.pad(means, ((0, 0), filled, (0, 0)))
+            chols = np.pad(chols, ((0, 0), filled, (0, 0), (0, 0)))
+        else:
+            means, chols, _ = self._filtered(request.reader or UKF(), episode, filter_key)
+            chols = request.propagation.start_spread(chols)
+            means, chols = (_copies(fill_up(np.asarray(part)[:starts], rows), count) for part in (means, chols))
         # The last rows of the record are not needed, but the first of them are where rows are filled up.
         u = fill_up(self._scaled_controls(episode.u)[: rows + longest], rows + longest)
-        count = round_count(request.count)
+        joint = self.joint if request.propagation.holds_function() else None
         states, outputs = _run.ahead(
-            self.model, means, chols, u, np.asarray(horizon), longest, request.propagation, count, run_key
+            self.model, joint, means, chols, u, np.asarray(horizon), longest, request.propagation, count, run_key
         )
         return self._in_user_units(states, outputs, (request.count, starts), horizon, noise_key)
+
+    def _draws_jointly(self, request: Request) -> bool:
+        """Whether the start of each trajectory is read by the very model that runs on from it. A reader that was asked
+        for knows one model only."""
+        return self.joint is not None and request.reader is None and request.propagation.holds_function()
+
+    def _drawn_starts(
+        self, episode: Episode, rows: slice, request: Request, key: PRNGKeyArray
+    ) -> tuple[Float[np.ndarray, "K _ D"], Float[np.ndarray, "K _ D D"]]:
+        """States at some rows, as each of the models sees them that `key` draws."""
+        assert self.joint is not None
+        steps, count = np.asarray(len(episode)), round_count(request.count)
+        means, chols = _run.drawn_beliefs(self.model, self.joint, *self._arrays(episode), steps, count, key)
+        return np.asarray(means)[:, rows], np.asarray(chols)[:, rows]
 
     def _rollout(
         self,
@@ -140,14 +169,17 @@ class System(AbstractPredictor):
         *,
         with_start: bool = False,
     ) -> Rollout:
-        mean, chol = start
-        chol = request.propagation.start_spread(chol)
-        run_key, noise_key = jr.split(key)
+        """From one start that all trajectories share, or from one for each."""
+        count = round_count(request.count)
+        mean, chol = (np.asarray(part) for part in start)
+        if mean.ndim == 1:
+            mean, chol = _copies(mean, count), _copies(np.asarray(request.propagation.start_spread(chol)), count)
+        run_key, noise_key = _models(key), jr.split(key)[1]
         steps = round_size(len(controls), least=LEAST_STEPS)
         scaled = fill_up(self._scaled_controls(controls), steps)
-        count = round_count(request.count)
+        joint = self.joint if request.propagation.holds_function() else None
         states, outputs = _run.trajectories(
-            self.model, mean, chol, scaled, request.propagation, count, with_start, run_key
+            self.model, joint, mean, chol, scaled, request.propagation, with_start, count, run_key
         )
         return self._in_user_units(states, outputs, (request.count, len(controls) + with_start), first, noise_key)
 
@@ -221,3 +253,12 @@ class System(AbstractPredictor):
         """Numbers, or those at an index, in the precision of the model. `jnp.asarray` and an index of an array would
         compile a program for each shape."""
         return jax.device_put(np.asarray(values)[at].astype(self._dtype))
+
+
+def _copies(values: np.ndarray, count: int) -> np.ndarray:
+    return np.broadcast_to(values, (count, *values.shape))
+
+
+def _models(key: PRNGKeyArray) -> PRNGKeyArray:
+    """Of the key of a free run the part that its trajectories, and the models they follow, are drawn with."""
+    return jr.split(key)[0]

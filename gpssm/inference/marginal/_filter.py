@@ -55,7 +55,7 @@ def filtered(
 
     def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, tuple[Array, Array]]:
         y, u, observed, goes_on = now
-        belief, log_prob, rows = _measured(belief, emission, y, observed)
+        belief, log_prob, rows = measured(belief, emission, y, observed)
         moved = _moved(belief, function, noise, u, carry, fitc)
         # Where the record has ended the state stays: what is computed there is finite and not used.
         held = Belief(*(jnp.where(goes_on, after, before) for after, before in zip(moved, belief, strict=True)))
@@ -67,12 +67,12 @@ def filtered(
     return Filtered(jnp.sum(log_probs), rows)
 
 
-def _measured(
+def measured(
     belief: Belief, emission: AbstractEmission, y: Float[Array, " O"], observed: Bool[Array, " O"]
 ) -> tuple[Belief, Float[Array, ""], Float[Array, "O D M"]]:
     """One output after the other, so that no matrix is inverted and a missing one is left out."""
     mean, covariance, sensitivity = belief
-    expected, slopes, spread = _linearised(emission, mean, covariance)
+    expected, slopes, spread = linearised_outputs(emission, mean, covariance)
     noise, before = emission.noise_variance() + spread, mean
     log_prob, rows = jnp.zeros((), mean.dtype), []
     for o in range(y.shape[0]):
@@ -90,7 +90,7 @@ def _measured(
     return Belief(mean, 0.5 * (covariance + covariance.T), sensitivity), log_prob, jnp.stack(rows)
 
 
-def _linearised(
+def linearised_outputs(
     emission: AbstractEmission, mean: Float[Array, " D"], covariance: Float[Array, "D D"]
 ) -> tuple[Float[Array, " O"], Float[Array, "O D"], Float[Array, " O"]]:
     """Expected outputs, the line that is closest over the state's Gaussian, and the variance about it."""
@@ -98,7 +98,7 @@ def _linearised(
         weight = val(emission.weight)
         return emission.mean(mean), weight, jnp.zeros(weight.shape[0], mean.dtype)
     nodes, weights = (jnp.asarray(part, mean.dtype) for part in default_rule(mean.shape[0]).nodes(mean.shape[0]))
-    chol = _factor(covariance)
+    chol = state_factor(covariance)
     outputs = emission.mean(mean[None] + nodes @ chol.T)
     expected = weights @ outputs
     deviations = (outputs - expected[None]) * jnp.sqrt(weights)[:, None]
@@ -116,7 +116,7 @@ def _moved(
     fitc: bool,
 ) -> Belief:
     mean, covariance, sensitivity = belief
-    image = carry(function, mean, _factor(covariance), u)
+    image = carry(function, mean, state_factor(covariance), u)
     spread = noise + function.unexplained(mean, u) if fitc else noise
     after = image.covariance + jnp.diag(spread)
     moved = jnp.sum(image.slope[:, :, None, None] * sensitivity[None], axis=1)
@@ -125,5 +125,5 @@ def _moved(
     return Belief(image.mean, 0.5 * (after + after.T), moved + eye[:, :, None] * features[None])
 
 
-def _factor(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def state_factor(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
     return small_cholesky(covariance + RIDGE * jnp.eye(covariance.shape[0], dtype=covariance.dtype))
