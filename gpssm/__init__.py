@@ -49,6 +49,7 @@ _PUBLIC = {
         "Constant",
         "GPCorrection",
         "Linear",
+        "Marginal",
         "Mixture",
         "ModelSpec",
         "Network",

@@ -44,6 +44,7 @@ from gpssm.methods import BestOf as BestOf
 from gpssm.methods import Constant as Constant
 from gpssm.methods import GPCorrection as GPCorrection
 from gpssm.methods import Linear as Linear
+from gpssm.methods import Marginal as Marginal
 from gpssm.methods import Mixture as Mixture
 from gpssm.methods import ModelSpec as ModelSpec
 from gpssm.methods import Network as Network

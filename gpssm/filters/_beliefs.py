@@ -30,7 +30,7 @@ def beliefs(
 
     def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, tuple[Array, Array]]:
         y, u, observed, goes_on = now
-        seen, _, _ = measured(belief, model.emission, y, observed)
+        seen, _ = measured(belief, model.emission, y, observed)
         chol = state_factor(seen.covariance)
         values, variances = jax.vmap(lambda x: dynamics.moments(x, u))(seen.mean[None] + nodes @ chol.T)
         mean = weights @ values

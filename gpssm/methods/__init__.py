@@ -12,19 +12,23 @@ from gpssm.methods._q_x import AbstractStates, Network, PerStep
 from gpssm.methods._variational import Variational
 from gpssm.methods.autoregressive import ARX, GPNARX
 from gpssm.methods.linear import Linear, Subspace
+from gpssm.methods.marginal import AbstractGuess, Differences, Marginal, SubspaceStates
 from gpssm.methods.output_error import OutputError
 
 __all__ = [
     "ARX",
     "GPNARX",
+    "AbstractGuess",
     "AbstractMeanFromData",
     "AbstractMethod",
     "AbstractStates",
     "Auto",
     "BestOf",
     "Constant",
+    "Differences",
     "GPCorrection",
     "Linear",
+    "Marginal",
     "Mixture",
     "ModelSpec",
     "Network",
@@ -36,6 +40,7 @@ __all__ = [
     "Stacked",
     "Subspace",
     "SubspaceMean",
+    "SubspaceStates",
     "Then",
     "Variational",
     "fit",

@@ -3,23 +3,21 @@
 import time
 from dataclasses import replace
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
-from gpssm._core._params import Positive, trainable_mask
 from gpssm._core._precision import double_precision
 from gpssm._core._result import Result
 from gpssm.fitting._problem import Training, Tree, prepare
 from gpssm.fitting._progress import Silent, Status
 from gpssm.fitting._stage import Stage
 from gpssm.inference import GaussHermite, MeanField, PerStepStates, linearised_posterior
-from gpssm.models import GPSSM, GaussMarkov, LinearGaussian, LinearTransition, SparseGP
+from gpssm.models import GPSSM, GaussMarkov, LinearGaussian
 from gpssm.optimisers._base import AbstractOptimiser, Trained
+from gpssm.optimisers._first_noise import with_shared_noise
 from gpssm.optimisers._lbfgs import LBFGS
 
 START_ITERATIONS = 30
@@ -86,27 +84,8 @@ def _first_fit(model: GPSSM, inference: MeanField, training: Training, stage: St
         key=key,
     )
     history = replace(started.history, bound=started.history.bound[:0], events=[])
-    shared = _with_shared_noise(started.model, training.data.y.shape[-1])
+    shared = with_shared_noise(started.model, training.data.y.shape[-1])
     return Trained((shared, started.inference), history, started.result)
-
-
-def _with_shared_noise(model: GPSSM, outputs: int) -> GPSSM:
-    """A guess differs from the state by noise, at both ends of a step: a third for each of the three.
-
-    Noises that are not to be learnt stay, and so do those of outputs that are mixtures of states.
-    """
-    transition, unexplained = model.transition, model.transition.noise_variance()
-    if isinstance(transition, SparseGP | LinearTransition) and _learnt(transition.noise):
-        model = eqx.tree_at(lambda m: m.transition.noise, model, Positive.of(unexplained / 3.0))
-    emission = model.emission
-    assert isinstance(emission, LinearGaussian)
-    if outputs <= model.state_dim and _learnt(emission.noise):
-        model = eqx.tree_at(lambda m: m.emission.noise, model, Positive.of(unexplained[:outputs] / 3.0))
-    return model
-
-
-def _learnt(noise: PyTree) -> bool:
-    return isinstance(noise, Positive) and all(jax.tree.leaves(trainable_mask(noise)))
 
 
 def _cycles(

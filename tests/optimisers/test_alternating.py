@@ -14,7 +14,7 @@ from gpssm.inference import Cubature, linearised_posterior
 from gpssm.methods import AbstractMethod, ModelSpec, PerStep, Variational
 from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov, LinearGaussian
 from gpssm.optimisers import LBFGS, AbstractOptimiser, Adam, Alternating
-from gpssm.optimisers._alternating import _with_shared_noise
+from gpssm.optimisers._first_noise import with_shared_noise
 from tests.reference.compiling import jit
 
 
@@ -82,11 +82,11 @@ def test_what_the_first_fit_leaves_unexplained_is_shared_but_held_noise_stays(fi
     """A guess differs from the state by noise at both ends of a step: a third for each of the three."""
     model = fitted.system.model
     unexplained = np.asarray(model.transition.noise_variance())
-    shared = _with_shared_noise(model, 1)
+    shared = with_shared_noise(model, 1)
     np.testing.assert_allclose(shared.transition.noise_variance(), unexplained / 3.0)
     np.testing.assert_allclose(shared.emission.noise_variance(), unexplained[:1] / 3.0)
     held = eqx.tree_at(lambda m: m.emission.noise, model, replace_fn=paramax.non_trainable)
-    shared = _with_shared_noise(held, 1)
+    shared = with_shared_noise(held, 1)
     np.testing.assert_allclose(shared.transition.noise_variance(), unexplained / 3.0)
     np.testing.assert_array_equal(shared.emission.noise_variance(), model.emission.noise_variance())
 

@@ -3,8 +3,19 @@
 from gpssm.inference.marginal._carry import AbstractCarry, Carried, OnNodes, Tangent
 from gpssm.inference.marginal._filter import Belief, filtered, measured, state_factor
 from gpssm.inference.marginal._function import GivenFunction
-from gpssm.inference.marginal._laplace import Evidence, FilterLaplace, evidence_of, whitened_values, with_posterior
+from gpssm.inference.marginal._information import FunctionPosterior, function_posterior
+from gpssm.inference.marginal._laplace import (
+    Evidence,
+    FilterLaplace,
+    evidence_of,
+    information_at,
+    log_evidence_of,
+    whitened_values,
+    with_posterior,
+)
 from gpssm.inference.marginal._noise_prior import NoisePrior
+from gpssm.inference.marginal._particles import particle_log_evidence
+from gpssm.inference.marginal._point_mass import PointMass
 
 __all__ = [
     "AbstractCarry",
@@ -12,13 +23,19 @@ __all__ = [
     "Carried",
     "Evidence",
     "FilterLaplace",
+    "FunctionPosterior",
     "GivenFunction",
     "NoisePrior",
     "OnNodes",
+    "PointMass",
     "Tangent",
     "evidence_of",
     "filtered",
+    "function_posterior",
+    "information_at",
+    "log_evidence_of",
     "measured",
+    "particle_log_evidence",
     "state_factor",
     "whitened_values",
     "with_posterior",

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from gpssm._core._gaussian import LOG_2PI, matvec
+from gpssm._core._gaussian import expected_log_normal, matvec
 from gpssm._core._linalg import small_cholesky
 from gpssm._core._params import val
 from gpssm.inference._defaults import default_rule
@@ -25,6 +25,10 @@ class Filtered(NamedTuple):
     log_evidence: Float[Array, "*B"]
     rows: Float[Array, "*B T O D M"]
     """Derivative of each innovation by the weights, over its standard deviation; zero where nothing was measured."""
+    innovations: Float[Array, "*B T O"]
+    """Zero where nothing was measured."""
+    variances: Float[Array, "*B T O"]
+    """Of the innovations; one where nothing was measured."""
 
 
 class Belief(NamedTuple):
@@ -44,50 +48,56 @@ def filtered(
     carry: AbstractCarry,
     *,
     fitc: bool,
+    sensitive: bool = True,
 ) -> Filtered:
     """A Gaussian filter for a given function along one episode, from x[0] ~ N(0, I).
 
     With `fitc` what the inducing values leave unexplained counts as noise of the transition; without, it is left out
-    (DTC).
+    (DTC). Without `sensitive`, how innovations move with the function is left out.
     """
     dims, size = function.weights.shape
+    size = size if sensitive else 0
     dtype = noise.dtype
 
-    def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, tuple[Array, Array]]:
+    def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, Filtered]:
         y, u, observed, goes_on = now
-        belief, log_prob, rows = measured(belief, emission, y, observed)
+        belief, told = measured(belief, emission, y, observed)
         moved = _moved(belief, function, noise, u, carry, fitc)
         # Where the record has ended the state stays: what is computed there is finite and not used.
         held = Belief(*(jnp.where(goes_on, after, before) for after, before in zip(moved, belief, strict=True)))
-        return held, (log_prob, rows)
+        return held, told
 
     start = Belief(jnp.zeros(dims, dtype), jnp.eye(dims, dtype=dtype), jnp.zeros((dims, dims, size), dtype))
     goes_on = jnp.concatenate([episode.valid[1:], jnp.zeros(1, bool)])
-    _, (log_probs, rows) = lax.scan(step, start, (episode.y, episode.u, episode.observed, goes_on))
-    return Filtered(jnp.sum(log_probs), rows)
+    told = lax.scan(step, start, (episode.y, episode.u, episode.observed, goes_on))[1]
+    return told._replace(log_evidence=jnp.sum(told.log_evidence))
 
 
 def measured(
     belief: Belief, emission: AbstractEmission, y: Float[Array, " O"], observed: Bool[Array, " O"]
-) -> tuple[Belief, Float[Array, ""], Float[Array, "O D M"]]:
+) -> tuple[Belief, Filtered]:
     """One output after the other, so that no matrix is inverted and a missing one is left out."""
     mean, covariance, sensitivity = belief
     expected, slopes, spread = linearised_outputs(emission, mean, covariance)
     noise, before = emission.noise_variance() + spread, mean
-    log_prob, rows = jnp.zeros((), mean.dtype), []
+    rows, innovations, variances = [], [], []
     for o in range(y.shape[0]):
         slope, seen = slopes[o], observed[o]
         cross = matvec(covariance, slope)
-        variance = jnp.sum(slope * cross) + noise[o]
-        innovation = y[o] - expected[o] - jnp.sum(slope * (mean - before))
+        variance = jnp.where(seen, jnp.sum(slope * cross) + noise[o], 1.0)
+        innovation = jnp.where(seen, y[o] - expected[o] - jnp.sum(slope * (mean - before)), 0.0)
         gain = jnp.where(seen, cross / variance, 0.0)
-        log_prob += jnp.where(seen, -0.5 * (LOG_2PI + jnp.log(variance) + innovation**2 / variance), 0.0)
         moved = jnp.sum(slope[:, None, None] * sensitivity, axis=0)
         rows.append(jnp.where(seen, moved / jnp.sqrt(variance), 0.0))
+        innovations.append(innovation)
+        variances.append(variance)
         mean = mean + gain * innovation
         covariance = covariance - variance * gain[:, None] * gain[None, :]
         sensitivity = sensitivity - gain[:, None, None] * moved[None]
-    return Belief(mean, 0.5 * (covariance + covariance.T), sensitivity), log_prob, jnp.stack(rows)
+    after = Belief(mean, 0.5 * (covariance + covariance.T), sensitivity)
+    e, s = jnp.stack(innovations), jnp.stack(variances)
+    log_prob = jnp.sum(jnp.where(observed, expected_log_normal(e**2, s), 0.0))
+    return after, Filtered(log_prob, jnp.stack(rows), e, s)
 
 
 def linearised_outputs(
@@ -122,6 +132,7 @@ def _moved(
     moved = jnp.sum(image.slope[:, :, None, None] * sensitivity[None], axis=1)
     eye = jnp.eye(mean.shape[0], dtype=mean.dtype)
     features = jnp.stack([image.features[d % len(image.features)] for d in range(mean.shape[0])])
+    features = features[:, : sensitivity.shape[-1]]
     return Belief(image.mean, 0.5 * (after + after.T), moved + eye[:, :, None] * features[None])
 
 

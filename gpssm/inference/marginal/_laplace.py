@@ -10,7 +10,7 @@ import numpy as np
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from gpssm._core._compile import compile_by_work
+from gpssm._core._compile import compile_by_work, compile_for_setup
 from gpssm._core._linalg import factorise, rounding_jitter
 from gpssm._core._params import LowerTriangular, val
 from gpssm._core._sharding import AbstractShare, Unsharded
@@ -21,6 +21,7 @@ from gpssm.inference.marginal._carry import AbstractCarry, OnNodes
 from gpssm.inference.marginal._filter import filtered
 from gpssm.inference.marginal._function import GivenFunction
 from gpssm.inference.marginal._noise_prior import NoisePrior
+from gpssm.inference.marginal._point_mass import PointMass
 from gpssm.inference.recognition import AbstractRecognition
 from gpssm.models import GPSSM, Batch, SparseGP
 
@@ -65,28 +66,35 @@ class FilterLaplace(AbstractInference):
     spread: paramax.AbstractUnwrappable
     carry: AbstractCarry
     prior: NoisePrior
+    exact: PointMass | None = None
+    """With one state: the filter that takes beliefs for what they are, for the likelihood. The information is the
+    Gaussian filter's in any case."""
     fitc: bool = eqx.field(static=True, default=True)
 
     @classmethod
     def about(
         cls,
         model: GPSSM,
-        covariance: Float[np.ndarray, "K K"],
-        num_steps: float,
+        batch: Batch,
         *,
         carry: AbstractCarry | None = None,
         prior: NoisePrior = NoisePrior(),
+        exact: PointMass | None = None,
         fitc: bool = True,
     ) -> "FilterLaplace":
-        """About the inducing values that the model holds, with a covariance that they are believed to have."""
-        values = np.asarray(whitened_values(model))
-        chol = np.sqrt(num_steps) * np.linalg.cholesky(covariance)
+        """About the inducing values that the model holds, in the metric of their own posterior."""
+        values = whitened_values(model)
+        size, steps = values.size, float(np.sum(np.asarray(batch.valid)))
+        carry = OnNodes(default_rule(model.state_dim)) if carry is None else carry
+        precision = np.eye(size) + np.asarray(information_at(model, values, batch, carry, fitc))
+        spread = np.sqrt(steps) * np.linalg.cholesky(np.linalg.inv(precision))
         return cls(
-            at=jnp.zeros(values.size),
-            centre=paramax.non_trainable(jnp.asarray(values)),
-            spread=paramax.non_trainable(jnp.asarray(chol)),
-            carry=OnNodes(default_rule(model.state_dim)) if carry is None else carry,
+            at=jnp.zeros(size),
+            centre=paramax.non_trainable(values),
+            spread=paramax.non_trainable(jnp.asarray(spread)),
+            carry=carry,
             prior=prior,
+            exact=exact,
             fitc=fitc,
         )
 
@@ -106,7 +114,7 @@ class FilterLaplace(AbstractInference):
         once = share.fraction()
         bound = Bound.of(
             {
-                "likelihood": found.log_evidence,
+                "likelihood": log_evidence_of(self, model, values, batch, found.log_evidence),
                 "inducing": -0.5 * once * jnp.sum(values**2),
                 "volume": -0.5 * once * precision.log_det(),
                 "noise prior": once * self.prior.log_prob(model),
@@ -123,7 +131,7 @@ class FilterLaplace(AbstractInference):
     def finish(self, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> GPSSM:
         """The inducing values, and of their covariance the blocks of each state dimension."""
         values = self.values()
-        precision = np.eye(values.size) + np.asarray(information_at(self, model, values, batch))
+        precision = np.eye(values.size) + np.asarray(information_at(model, values, batch, self.carry, self.fitc))
         return with_posterior(model, values, np.linalg.inv(precision))
 
     def held(self, model: GPSSM) -> PyTree:
@@ -143,14 +151,32 @@ class FilterLaplace(AbstractInference):
         return self
 
 
-@compile_by_work(lambda inference, model, values, batch: batch.valid.size)
+def log_evidence_of(
+    inference: FilterLaplace,
+    model: GPSSM,
+    values: Float[Array, "D M"],
+    batch: Batch,
+    by_gaussians: Float[Array, ""],
+) -> Float[Array, ""]:
+    """log p(Y | v): what the Gaussian filter says, or what the exact one does, where there is one."""
+    exact = inference.exact
+    if exact is None:
+        return by_gaussians
+    function, noise = GivenFunction.of(_sparse(model), values), model.transition.noise_variance()
+    fitc = inference.fitc
+    found = jax.vmap(lambda e: exact.log_evidence(function, noise, model.emission, e, fitc=fitc))(batch)
+    return jnp.sum(batch.weight * found)
+
+
+@compile_by_work(lambda model, values, batch, carry, fitc: batch.valid.size)
 def information_at(
-    inference: FilterLaplace, model: GPSSM, values: Float[Array, "D M"], batch: Batch
+    model: GPSSM, values: Float[Array, "D M"], batch: Batch, carry: AbstractCarry, fitc: bool
 ) -> Float[Array, "K K"]:
     """A'A at given inducing values."""
-    return evidence_of(model, values, batch, inference.carry, fitc=inference.fitc).information
+    return evidence_of(model, values, batch, carry, fitc=fitc).information
 
 
+@compile_for_setup
 def whitened_values(model: GPSSM) -> Float[Array, "D M"]:
     """The mean of q(v)."""
     return _sparse(model).condition().q_mean

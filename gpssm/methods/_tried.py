@@ -1,0 +1,126 @@
+"""Methods that are fitted without some held-out stretches, and judged by free runs over them."""
+
+import time
+from dataclasses import dataclass, field, replace
+
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from gpssm._core._result import Result
+from gpssm.data import DataError, Episodes, Scaler
+from gpssm.data._holdout import context_length
+from gpssm.evaluate import Fold, Selection, Stretches, Trial
+from gpssm.evaluate._trial import FAILURES, Task, failed_trial, judged_trial, numbers_of, reason
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.fitting._interrupt import InterruptedFitError
+from gpssm.methods._constant import Constant
+
+SAMPLES = 100
+"""Trajectories of each free run by which methods are judged."""
+WIDTHS = tuple(float(width) for width in np.geomspace(0.5, 8.0, 25))
+"""Factors for the spread of free runs that are looked at."""
+
+
+@dataclass
+class Tried:
+    """Methods that were fitted without the held-out stretches, and how they did."""
+
+    folds: tuple[Fold, ...]
+    n_init: int
+    scaler: Scaler
+    run: Run
+    key: PRNGKeyArray
+    methods: dict[str, AbstractMethod] = field(default_factory=dict)
+    fits: dict[str, Fit] = field(default_factory=dict)
+    trials: dict[str, list[Trial]] = field(default_factory=dict)
+
+    def attempt(self, name: str, method: AbstractMethod) -> Fit | None:
+        """Fit without the stretches and judge. A failure is told and does not end the others."""
+        self.run.interruption.check()
+        self.run.say(f"{name}: fitting ...")
+        began = time.monotonic()
+        self.methods[name] = method
+        train = Prepared.of(self.folds[0].train, scaler=self.scaler)
+        try:
+            made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
+            if made.result is Result.interrupted:
+                raise InterruptedFitError
+        except FAILURES as failure:
+            return self._failed(name, reason(failure), began)
+        if made.result is Result.diverged:
+            return self._failed(name, made.result.value, began)
+        self.fits[name] = made
+        self.trials[name] = _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
+        value, failed = self.value(name), [trial.failed for trial in self.trials[name] if trial.failed]
+        error = sum(trial.error for trial in self.trials[name]) / len(self.folds)
+        told = f"failed: {failed[0]}" if failed else f"error {error:.3g} standard deviations, value {value:.3f}"
+        self.run.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
+        return made
+
+    def _failed(self, name: str, why: str, began: float) -> None:
+        self.trials[name] = [failed_trial(task, why, began) for task in self._tasks(name)]
+        self.run.say(f"{name}: failed: {why}")
+
+    def _tasks(self, name: str) -> list[Task]:
+        return [
+            Task(
+                name,
+                self.methods[name],
+                fold,
+                0,
+                self.scaler,
+                self.n_init,
+                SAMPLES,
+                *numbers_of(jr.fold_in(self.key, i)),
+            )
+            for i, fold in enumerate(self.folds)
+        ]
+
+    def value(self, name: str) -> float:
+        """How well it did, over all stretches."""
+        return _mean_value(self.trials[name])
+
+    def judged(self, name: str, made: Fit) -> float:
+        """The same for another fit."""
+        trials = [judged_trial(made.system, task, time.monotonic()) for task in self._tasks(name)]
+        return _mean_value(_at_best_width(trials))
+
+    def selection(self) -> Selection:
+        """All trials as a table."""
+        return Selection(dict(self.methods), tuple(trial for trials in self.trials.values() for trial in trials))
+
+    def as_it_stands(self, method: AbstractMethod, data: Prepared, key: PRNGKeyArray) -> Fit:
+        """After Ctrl-C the best of what was judged, or the simplest thing there is."""
+        judged = [name for name in self.fits if name in self.trials]
+        if judged:
+            made = self.fits[max(judged, key=self.value)]
+        else:
+            made = Constant().fit(data, replace(self.run, store=None), key=key)
+        stopped = Result.interrupted if self.run.interrupted else Result.diverged
+        return replace(made.ended(stopped).by(method), parts=tuple(self.fits.values()))
+
+
+def _at_best_width(trials: list[Trial]) -> list[Trial]:
+    """The trials with all spreads multiplied by the one factor under which what was held out is most likely."""
+    runs = [trial.held_out for trial in trials if trial.held_out is not None]
+    if len(runs) < len(trials):
+        return trials
+    width = max(WIDTHS, key=lambda factor: sum(float(run.log_densities(factor).sum()) for run in runs))
+    means = [float(run.log_densities(width).sum() / run.known.sum()) for run in runs]
+    return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)]
+
+
+def _mean_value(trials: list[Trial]) -> float:
+    return sum(trial.value for trial in trials) / len(trials)
+
+
+def stretches(episodes: Episodes) -> tuple[tuple[Fold, ...], int]:
+    """What is held out, and how many samples are read before each free run; nothing where records are too short."""
+    n_init = max(context_length(map(len, episodes)), 2)
+    for count in (4, 2, 1):
+        try:
+            return Stretches(count).split(episodes, n_init=n_init), n_init
+        except DataError:
+            n_init = max(2, n_init // 2)
+    return (), n_init
