@@ -112,6 +112,13 @@ def _variational(states: int, flags: Flags) -> "AbstractMethod":
     return Variational(spec, q_x=Network(**flags.named(hidden="hidden")), optimiser=Adam(flags.steps or 800))
 
 
+def _marginal(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import Marginal, ModelSpec
+
+    names = flags.named(kernel="kernel", inducing="num_inducing")
+    return Marginal(ModelSpec(states, **{"num_inducing": 30, **names}))
+
+
 def _output_error(states: int, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import OutputError
 
@@ -170,6 +177,11 @@ METHODS = {
     ),
     "polished": Entry("a GP state-space model, sensible everything", _ALL, _polished, shared=True),
     "variational": Entry("the same, trained once with a network, as in the paper", _NETWORK, _variational, shared=True),
+    "marginal": Entry(
+        "the same with the states integrated out: noises and bands without bias, for small and medium data",
+        ("kernel", "inducing"),
+        _marginal,
+    ),
     "output-error": Entry("a GP state-space model fitted to free runs", ("inducing",), _output_error),
     "subspace": Entry("a linear state-space model within a second", (), _subspace, several=_subspaces, chooses=True),
     "linear": Entry("the most likely linear state-space model", (), _linear),
