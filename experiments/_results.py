@@ -1,16 +1,23 @@
 """One shape for all results: a JSON file with one row a number, and a store that remembers finished runs.
 
 {"experiment", "command", "protocol", "versions", "machine", "seconds", "rows": [{"case", "method", "seed", "metric",
-"value", ...}]}
+"value", ..., "commit", "code", "date", "command"}]}
+
+Every row says from which state of the code it came: the commit, with a plus sign if files had been changed since, and a
+digest of the packages `gpssm` and `experiments` as they were.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from datetime import date
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -41,6 +48,25 @@ def head(module: str, protocol: dict[str, Any]) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
     }
+
+
+@cache
+def provenance() -> dict[str, str]:
+    """The state of the code, as far as it can be known."""
+    root = Path(__file__).resolve().parents[1]
+
+    def git(*words: str) -> str:
+        try:
+            return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    changed = git("status", "--porcelain", "--", "gpssm", "experiments").strip()
+    commit = git("rev-parse", "--short=12", "HEAD").strip()
+    digest = hashlib.sha256()
+    for path in sorted(file for folder in ("gpssm", "experiments") for file in (root / folder).rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return {"commit": (commit or "unknown") + ("+" if changed else ""), "code": digest.hexdigest()[:12]}
 
 
 class Results:
@@ -81,12 +107,14 @@ class Results:
             print(f"{case} {method} seed {seed}: done before", flush=True)
             return
         print(f"{case} {method} seed {seed} ...", flush=True)
-        began = time.monotonic()
+        began, spent = time.monotonic(), time.process_time()
         found = work()
         rows = [{"metric": m, "value": v} for m, v in found.items()] if isinstance(found, dict) else list(found)
         key = {"case": case, "method": method, "seed": seed}
-        self.rows += [{**key, **row, "value": float(row["value"])} for row in rows]
-        self.rows.append({**key, "metric": "seconds", "value": round(time.monotonic() - began, 2)})
+        rows.append({"metric": "seconds", "value": round(time.monotonic() - began, 2)})
+        rows.append({"metric": "cpu_seconds", "value": round(time.process_time() - spent, 2)})
+        made = {**provenance(), "date": date.today().isoformat(), "command": self._head["command"]}
+        self.rows += [{**key, **row, "value": float(row["value"]), **made} for row in rows]
         self.write()
         # Programs compiled for one run seldom serve the next; thousands of them exhaust the memory maps of a process.
         jax.clear_caches()

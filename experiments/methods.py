@@ -19,6 +19,7 @@ from gpssm.methods import (
     BestOf,
     Constant,
     Linear,
+    Marginal,
     ModelSpec,
     Network,
     OutputError,
@@ -70,6 +71,20 @@ def kink_best(kernel: AbstractKernel, *, steps: int = 2000, iterations: int = 30
 def smooth_kink(model: GPSSM, *, steps: int = 1500, iterations: int = 400) -> BestOf:
     """Of a model whose emission and inducing inputs are given."""
     return _two_starts(model, Network(20), steps, iterations)
+
+
+def kink_marginal(kernel: AbstractKernel, *, rounds: int = 4) -> Marginal:
+    """States integrated out, from the regression of each output on the one before."""
+    return Marginal(_kink_model(kernel), rounds=rounds)
+
+
+def smooth_kink_marginal(model: GPSSM, *, rounds: int = 4) -> Marginal:
+    """The same of a model whose emission and inducing inputs are given."""
+    return Marginal(model, rounds=rounds)
+
+
+REPAIR = Marginal(rounds=0)
+"""Of an earlier fit, only the covariance of the function anew."""
 
 
 # The pendulum.

@@ -23,7 +23,7 @@ from gpssm.inference.recognition import GRU, BiRNN, TanhRNN
 from gpssm.inference.recognition._birnn import Head
 from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.models._gpssm import GPSSM
-from gpssm.models._joint import JointPosterior
+from gpssm.models._joint import JointPosterior, SampledPosterior
 from gpssm.models.emission import LinearGaussian, Magnitude
 from gpssm.models.transition import IdentityMean, LinearMean, LinearTransition, SparseGP
 from gpssm.models.transition._basis import Basis
@@ -46,6 +46,7 @@ from gpssm.predict.autoregression._exact_gp import ExactGP, Prior
 CLASSES: dict[str, type] = {
     "gpssm.GPSSM": GPSSM,
     "gpssm.JointPosterior": JointPosterior,
+    "gpssm.SampledPosterior": SampledPosterior,
     "gpssm.SparseGP": SparseGP,
     "gpssm.Linear": LinearTransition,
     "gpssm.KeepState": IdentityMean,

@@ -2,7 +2,7 @@
 
 from gpssm.models._batch import Batch
 from gpssm.models._gpssm import GPSSM
-from gpssm.models._joint import JointPosterior
+from gpssm.models._joint import AbstractJoint, JointPosterior, SampledPosterior
 from gpssm.models._posterior import GaussMarkov
 from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
 from gpssm.models.transition import (
@@ -18,6 +18,7 @@ from gpssm.models.transition import (
 __all__ = [
     "GPSSM",
     "AbstractEmission",
+    "AbstractJoint",
     "AbstractMean",
     "AbstractTransition",
     "Batch",
@@ -28,6 +29,7 @@ __all__ = [
     "LinearMean",
     "LinearTransition",
     "Magnitude",
+    "SampledPosterior",
     "SparseGP",
     "Transitions",
 ]

@@ -1,66 +1,100 @@
-"""What is not known of a model as one Gaussian, from which whole models are drawn."""
+"""What is not known of a model, from which whole models are drawn."""
 
-from typing import Any
+from abc import abstractmethod
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm.models._gpssm import GPSSM
 from gpssm.models.transition import AbstractDynamics, Conditioned
 from gpssm.models.transition._sparse_dynamics import SparseDynamics
 
-VALUES, MEAN, EMISSION = "values", "mean", "emission"
 
-
-class JointPosterior(eqx.Module):
-    """Errors in the parts of a model, drawn together: N(0, factor factor') about what the model holds.
+class AbstractJoint(eqx.Module):
+    """A posterior over a model's parts together.
 
     Hidden coordinates have no scale of their own: to stretch one changes several inducing values, the mean function and
     the emission together, and no output. Drawn one by one, such errors would not cancel.
     """
 
-    factor: Float[Array, "K K"]
-    parts: tuple[str, ...] = eqx.field(static=True, default=(VALUES,))
-    """What the rows of the factor are, in this order: whitened inducing values, the mean function's numbers, weight and
-    offset of the emission."""
-
-    def __check_init__(self) -> None:
-        unknown = set(self.parts) - {VALUES, MEAN, EMISSION}
-        if unknown or len(set(self.parts)) < len(self.parts) or not self.parts:
-            raise ValueError(f"parts={self.parts}: there are {VALUES}, {MEAN} and {EMISSION}, each once at most")
-        if self.factor.ndim != 2 or self.factor.shape[0] != self.factor.shape[1]:
-            raise ValueError(f"the factor of a joint posterior is square, not {self.factor.shape}")
-
-    def fits(self, model: GPSSM) -> bool:
-        """Whether it is about a model of this kind and size."""
-        dynamics = model.transition.condition()
-        return isinstance(dynamics, SparseDynamics) and self.factor.shape[0] == self._flat(model, dynamics)[0].size
-
+    @abstractmethod
     def draw(self, model: GPSSM, dynamics: AbstractDynamics, *, key: PRNGKeyArray) -> GPSSM:
         """A model without doubt about these parts. `dynamics` is the model's transition, conditioned once for all
         draws."""
+
+    @abstractmethod
+    def fits(self, model: GPSSM) -> bool:
+        """Whether it is about a model of this kind and size."""
+
+
+class JointPosterior(AbstractJoint):
+    """The whitened inducing values of all state dimensions as one Gaussian, N(what the model holds, factor factor')."""
+
+    factor: Float[Array, "K K"]
+
+    def fits(self, model: GPSSM) -> bool:
+        dynamics = model.transition.condition()
+        wanted = (dynamics.q_mean.size,) * 2 if isinstance(dynamics, SparseDynamics) else None
+        return self.factor.shape == wanted
+
+    def draw(self, model: GPSSM, dynamics: AbstractDynamics, *, key: PRNGKeyArray) -> GPSSM:
+        """Inducing values of all dimensions from one draw."""
         assert isinstance(dynamics, SparseDynamics)
-        flat, unravel = self._flat(model, dynamics)
-        drawn = dict(zip(self.parts, unravel(flat + self.factor @ jr.normal(key, flat.shape, flat.dtype)), strict=True))
-        certain = eqx.tree_at(lambda d: d.q_chol, dynamics, jnp.zeros_like(dynamics.q_chol))
-        if VALUES in drawn:
-            certain = eqx.tree_at(lambda d: d.q_mean, certain, drawn[VALUES])
-        if MEAN in drawn:
-            certain = eqx.tree_at(lambda d: d.mean, certain, drawn[MEAN])
-        emission = model.emission
-        if EMISSION in drawn:
-            emission = eqx.tree_at(_linear_part, emission, drawn[EMISSION])
-        return GPSSM(Conditioned(certain), emission, model.state_dim)
-
-    def _flat(self, model: GPSSM, dynamics: SparseDynamics) -> tuple[Float[Array, " K"], Any]:
-        held = {VALUES: dynamics.q_mean, MEAN: dynamics.mean, EMISSION: None}
-        if EMISSION in self.parts:
-            held[EMISSION] = _linear_part(model.emission)
-        return ravel_pytree([held[part] for part in self.parts])
+        values = dynamics.q_mean
+        error = self.factor @ jr.normal(key, (values.size,), values.dtype)
+        return _certain(model, dynamics, values + jnp.reshape(error, values.shape))
 
 
-def _linear_part(emission: Any) -> tuple[Any, Any]:
-    return emission.weight, emission.offset
+class SampledPosterior(AbstractJoint):
+    """Models that were drawn when the posterior was at hand, N of them; each trajectory takes one."""
+
+    values: Float[Array, "N D M"]
+    """Whitened inducing values."""
+    mean: tuple[Float[Array, "N ..."], ...] = ()
+    """The arrays of the mean function, in their order; empty where it is certain."""
+    emission: tuple[Float[Array, "N ..."], ...] = ()
+    """Weight and offset of the emission; empty where they are certain."""
+
+    def __check_init__(self) -> None:
+        counts = {len(part) for part in (self.values, *self.mean, *self.emission)}
+        if len(counts) != 1 or len(self.emission) not in (0, 2):
+            raise ValueError("the parts of drawn models are of different numbers")
+
+    def fits(self, model: GPSSM) -> bool:
+        dynamics = model.transition.condition()
+        if not isinstance(dynamics, SparseDynamics) or self.values.shape[1:] != dynamics.q_mean.shape:
+            return False
+        mean = jax.tree.leaves(dynamics.mean) if self.mean else []
+        linear = jax.tree.leaves(_linear_part(model)) if self.emission else []
+        return all(
+            [part.shape[1:] for part in drawn] == [leaf.shape for leaf in held]
+            for drawn, held in ((self.mean, mean), (self.emission, linear))
+        )
+
+    def draw(self, model: GPSSM, dynamics: AbstractDynamics, *, key: PRNGKeyArray) -> GPSSM:
+        """One of the models, each as likely as the others."""
+        assert isinstance(dynamics, SparseDynamics)
+        index = jr.randint(key, (), 0, self.values.shape[0])
+        values, mean, emission = jax.tree.map(lambda part: part[index], (self.values, self.mean, self.emission))
+        drawn = _certain(model, dynamics, values)
+        if mean:
+            kept = jax.tree.unflatten(jax.tree.structure(dynamics.mean), mean)
+            drawn = eqx.tree_at(lambda m: m.transition.dynamics.mean, drawn, kept)
+        if emission:
+            kept = jax.tree.unflatten(jax.tree.structure(_linear_part(model)), emission)
+            drawn = eqx.tree_at(_linear_part, drawn, kept)
+        return drawn
+
+
+def _certain(model: GPSSM, dynamics: SparseDynamics, values: Float[Array, "D M"]) -> GPSSM:
+    parts = (values, jnp.zeros_like(dynamics.q_chol))
+    known = eqx.tree_at(lambda d: (d.q_mean, d.q_chol), dynamics, parts)
+    return GPSSM(Conditioned(known), model.emission, model.state_dim)
+
+
+def _linear_part(model: GPSSM) -> tuple:
+    emission = model.emission
+    return emission.weight, emission.offset  # pyright: ignore[reportAttributeAccessIssue]

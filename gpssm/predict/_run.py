@@ -15,7 +15,7 @@ from gpssm._core._buckets import side_by_side
 from gpssm._core._compile import compile_by_work, compile_for_setup
 from gpssm.filters import AbstractFilter, ParticleFilter, beliefs, run_filter, run_smoother
 from gpssm.inference.recognition import AbstractRecognition
-from gpssm.models import GPSSM, AbstractEmission, Batch, GaussMarkov, JointPosterior
+from gpssm.models import GPSSM, AbstractEmission, AbstractJoint, Batch, GaussMarkov
 from gpssm.models.transition import AbstractDynamics, Conditioned
 from gpssm.predict._propagate import AbstractPropagation
 
@@ -32,7 +32,7 @@ JOINT = 1 << 20
 )
 def trajectories(
     model: GPSSM,
-    joint: JointPosterior | None,
+    joint: AbstractJoint | None,
     means: Float[Array, "K D"],
     chols: Float[Array, "K D D"],
     controls: Float[Array, "S P"],
@@ -63,7 +63,7 @@ def trajectories(
 )
 def ahead(
     model: GPSSM,
-    joint: JointPosterior | None,
+    joint: AbstractJoint | None,
     means: Float[Array, "K S D"],
     chols: Float[Array, "K S D D"],
     u: Float[Array, "T P"],
@@ -99,7 +99,7 @@ def ahead(
 @compile_by_work(lambda model, joint, y, u, observed, steps, count, key: count * y.shape[0])
 def drawn_beliefs(
     model: GPSSM,
-    joint: JointPosterior,
+    joint: AbstractJoint,
     y: Float[Array, "T O"],
     u: Float[Array, "T P"],
     observed: Bool[Array, "T O"],
@@ -118,7 +118,7 @@ def drawn_beliefs(
 
 
 def drawn_model(
-    model: GPSSM, dynamics: AbstractDynamics, joint: JointPosterior | None, sample_key: PRNGKeyArray
+    model: GPSSM, dynamics: AbstractDynamics, joint: AbstractJoint | None, sample_key: PRNGKeyArray
 ) -> GPSSM:
     """The model of one trajectory: a draw that depends on its key alone, whatever else the key is used for."""
     if joint is None:

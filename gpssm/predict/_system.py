@@ -16,7 +16,7 @@ from gpssm.data import DataError, Episode, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.filters import UKF, AbstractFilter
 from gpssm.inference import AbstractRecognition
-from gpssm.models import GPSSM, Batch, JointPosterior
+from gpssm.models import GPSSM, AbstractJoint, Batch
 from gpssm.predict import _run
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Reader, Request
 from gpssm.predict._channels import Channels
@@ -40,7 +40,7 @@ class System(AbstractPredictor):
     recognition: AbstractRecognition | None = None
     """The network that was trained with it, which can be passed as `reader`. Where there is none, filters read."""
     history: History | None = field(default=None, metadata=NOT_STORED)
-    joint: JointPosterior | None = None
+    joint: AbstractJoint | None = None
     """What is not known of the model, to be drawn together; without it each state's function is drawn by itself."""
 
     @property

@@ -6,6 +6,7 @@ from their ends agree to 1e-6.
 """
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -219,7 +220,9 @@ def test_output_error_fits_are_the_same(warmup: int):
     )
     fit = gpssm.fit(episodes("a"), method, key=key("output_error"), **QUIET)
     assert fit.history.events == TOLD["texts"][f"output_error/a/trusting_{warmup}/events"]
-    same_predictions(fit.system, f"output_error/a/trusting_{warmup}", "a")
+    # Their joint draws came later; what is compared are the draws of each state by itself.
+    assert isinstance(fit.system, gpssm.System) and fit.system.joint is not None
+    same_predictions(replace(fit.system, joint=None), f"output_error/a/trusting_{warmup}", "a")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -4,6 +4,7 @@ import time
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -83,7 +84,9 @@ class OutputError(AbstractMethod):
             history.seconds = time.monotonic() - began
             stage.keep(problem.state(), i + 1, history)
         history.seconds = time.monotonic() - began
-        system = System(cast(problem.model(), np.float64), data.scaler, data.channels)
+        # A fit that was broken off is not at the optimum about which models are drawn.
+        joint = None if stopped else problem.drawn(jr.fold_in(key, 1 << 20))
+        system = System(cast(problem.model(), np.float64), data.scaler, data.channels, joint=joint)
         finite = bool(jnp.all(jnp.isfinite(system.model.transition.noise_variance())))
         result = Result.interrupted if stopped else Result.finished if finite else Result.diverged
         return Fit.of(system, self, result, history)

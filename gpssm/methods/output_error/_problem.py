@@ -9,16 +9,18 @@ import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._params import LowerTriangular, Positive, cast
 from gpssm.data import Episodes
+from gpssm.methods.output_error._draws import drawn_models, posterior_at
 from gpssm.methods.output_error._levenberg import Optimum, minimise
 from gpssm.methods.output_error._noise import split_noise
 from gpssm.methods.output_error._parameters import Frame, Parameters, flat, linear_part, linearised, residuals, spreads
 from gpssm.methods.output_error._records import Records, correlation_time, filled_starts
 from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import Start
+from gpssm.models import SampledPosterior
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._inducing_inputs import place_inducing_inputs
 from gpssm.models.transition import SparseGP
@@ -123,7 +125,7 @@ class Problem:
         """Noise, correlation time and amplitudes from the optimum. A change of amplitude leaves the function alone."""
         covariance = self._covariance()
         values, amplitudes = np.asarray(self.parameters.values), np.asarray(self.frame.amplitudes)
-        left = np.diagonal(covariance)[self._places()].reshape(values.shape)
+        left = np.diagonal(covariance)[self._places(lambda p: p.values)].reshape(values.shape)
         by_data = np.maximum(values.shape[1] - left.sum(axis=1), 1e-3)
         factor = np.clip(np.sqrt((values**2).sum(axis=1) / by_data), 0.5, 2.0)
         factor = np.clip(amplitudes * factor, 1e-3, 3.0) / amplitudes
@@ -138,7 +140,7 @@ class Problem:
         kernels = [RBF(lengthscale=jnp.asarray(scales), variance=float(a) ** 2) for a in frame.amplitudes]  # pyright: ignore[reportArgumentType]
         process, measured = split_noise(parameters, frame, self.records, self._noise())
         dims, size = parameters.values.shape
-        places = np.flatnonzero(self._places()).reshape(dims, size)
+        places = np.flatnonzero(self._places(lambda p: p.values)).reshape(dims, size)
         # The independent Gaussians closest to the joint posterior: each given the others. Marginals would pretend that
         # errors which cancel in every free run were independent of one another.
         precision = self._optimum().curvature + np.diag(self._precision())
@@ -149,6 +151,21 @@ class Problem:
         gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, told)
         emission = eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(jnp.asarray(measured)))
         return GPSSM(gp, emission, dims)
+
+    def drawn(self, key: PRNGKeyArray) -> SampledPosterior:
+        """Whole models from the posterior: what is not known of the linear part, the emission and the GP together.
+
+        Length-scales are held: one kernel serves all draws.
+        """
+        posterior = posterior_at(
+            flat(self.parameters),
+            ~self._places(lambda p: p.log_scales),
+            flat(self.centre),
+            self._precision(),
+            self._optimum().curvature,
+            np.sqrt(self.variances * self.time),
+        )
+        return drawn_models(posterior, self.parameters, self.frame, self.records, key)
 
     def _noise(self) -> Float[np.ndarray, " O"]:
         """Variances of the residuals. What the parameters may be wrong by is in their own posterior, and does not count
@@ -191,11 +208,10 @@ class Problem:
     def _covariance(self) -> Float[np.ndarray, "R R"]:
         return np.linalg.inv(self._optimum().curvature + np.diag(self._precision()))
 
-    def _places(self) -> np.ndarray:
-        """Which entries of the vector of parameters are inducing values."""
-        nothing = jnp.zeros_like(self.parameters.values)
+    def _places(self, part: Callable[[Parameters], Array]) -> np.ndarray:
+        """Which entries of the vector of parameters belong to a part."""
         empty = ravel_pytree(self.parameters)[1](jnp.zeros(flat(self.parameters).size))
-        return flat(eqx.tree_at(lambda p: p.values, empty, nothing + 1.0)) > 0.0
+        return flat(eqx.tree_at(part, empty, jnp.ones_like(part(empty)))) > 0.0
 
     def _optimum(self) -> Optimum:
         assert self.optimum is not None, "search first"
