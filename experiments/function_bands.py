@@ -79,10 +79,15 @@ def run_kink(results: Results, quick: bool) -> None:
                 fitted = learn(simulated.episodes, method, scaler=kink.identity_scaler(), key=fit_key)
                 return scored(fitted)
 
-            def mean_field(seed=seed, name=name, simulated=simulated, scored=scored, repair=False) -> dict[str, float]:
+            known: dict[str, gpssm.Fit] = {}
+
+            def mean_field(
+                seed=seed, name=name, simulated=simulated, scored=scored, known=known, repair=False
+            ) -> dict[str, float]:
                 key = jr.fold_in(jr.key(1), seed)
-                fitted = kink.fit_kernel("best", name, simulated.episodes, quick, key)
-                return scored(repaired(simulated.episodes, fitted) if repair else fitted)
+                if "fit" not in known:
+                    known["fit"] = kink.fit_kernel("best", name, simulated.episodes, quick, key)
+                return scored(repaired(simulated.episodes, known["fit"]) if repair else known["fit"])
 
             results.run(f"kink {name}", "marginal", seed, marginal)
             if name == "rbf":
@@ -113,9 +118,12 @@ def run_smooth_kink(results: Results, quick: bool) -> None:
                     np.savez(results.out / f"function_bands_{level}.npz", mean=mean, std=std, y=y)
                 return scored(fitted)
 
-            def mean_field(episodes=episodes, level=level, key=key, repair=False) -> dict[str, float]:
-                fitted = smooth_kink.two_starts(episodes, level, quick, key)
-                return scored(repaired(episodes, fitted) if repair else fitted)
+            known: dict[str, gpssm.Fit] = {}
+
+            def mean_field(episodes=episodes, level=level, key=key, known=known, repair=False) -> dict[str, float]:
+                if "fit" not in known:
+                    known["fit"] = smooth_kink.two_starts(episodes, level, quick, key)
+                return scored(repaired(episodes, known["fit"]) if repair else known["fit"])
 
             case = f"smooth kink {level}"
             results.run(case, "marginal", replicate, marginal)
