@@ -25,7 +25,7 @@ from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._joint import JointPosterior, SampledPosterior
 from gpssm.models.emission import LinearGaussian, Magnitude
-from gpssm.models.transition import IdentityMean, LinearMean, LinearTransition, SparseGP
+from gpssm.models.transition import FadingMean, IdentityMean, LinearMean, LinearTransition, SparseGP
 from gpssm.models.transition._basis import Basis
 from gpssm.models.transition._sparse_dynamics import SparseDynamics
 from gpssm.predict import (
@@ -50,6 +50,7 @@ CLASSES: dict[str, type] = {
     "gpssm.SparseGP": SparseGP,
     "gpssm.Linear": LinearTransition,
     "gpssm.KeepState": IdentityMean,
+    "gpssm.FadingMean": FadingMean,
     "gpssm.LinearMean": LinearMean,
     "gpssm.LinearGaussian": LinearGaussian,
     "gpssm.Magnitude": Magnitude,

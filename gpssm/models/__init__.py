@@ -8,6 +8,7 @@ from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
 from gpssm.models.transition import (
     AbstractMean,
     AbstractTransition,
+    FadingMean,
     IdentityMean,
     LinearMean,
     LinearTransition,
@@ -22,6 +23,7 @@ __all__ = [
     "AbstractMean",
     "AbstractTransition",
     "Batch",
+    "FadingMean",
     "GaussMarkov",
     "IdentityMean",
     "JointPosterior",

@@ -8,7 +8,7 @@ from gpssm.models.transition._base import (
     Transitions,
 )
 from gpssm.models.transition._linear import LinearTransition
-from gpssm.models.transition._mean import AbstractMean, IdentityMean, LinearMean
+from gpssm.models.transition._mean import AbstractMean, FadingMean, IdentityMean, LinearMean
 from gpssm.models.transition._sparse_gp import SparseGP
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "AbstractMean",
     "AbstractTransition",
     "Conditioned",
+    "FadingMean",
     "IdentityMean",
     "LinearMean",
     "LinearTransition",

@@ -23,6 +23,21 @@ class IdentityMean(AbstractMean):
         return x
 
 
+class FadingMean(AbstractMean):
+    """The state fades to zero: next = rate x. Where nothing is known, free runs return to the mean of the data instead
+    of standing still, which decides how long ones end."""
+
+    rate: float = eqx.field(static=True, default=0.9)
+
+    def __check_init__(self) -> None:
+        if not -1.0 < self.rate < 1.0:
+            raise ValueError(f"rate={self.rate}: a state fades if its rate lies between -1 and 1")
+
+    def __call__(self, x: Float[Array, "*B D"], u: Float[Array, "*B P"]) -> Float[Array, "*B D"]:
+        """A share of the state."""
+        return self.rate * x
+
+
 class LinearMean(AbstractMean):
     """next = state_matrix x + control_matrix u + offset: the GP models what a linear model misses."""
 
