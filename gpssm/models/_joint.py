@@ -1,6 +1,7 @@
 """What is not known of a model, from which whole models are drawn."""
 
 from abc import abstractmethod
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -34,6 +35,8 @@ class JointPosterior(AbstractJoint):
     """The whitened inducing values of all state dimensions as one Gaussian, N(what the model holds, factor factor')."""
 
     factor: Float[Array, "K K"]
+    residual: bool = eqx.field(static=True, default=True)
+    """Whether drawn functions also have what the inducing values leave unexplained: whether training counted it."""
 
     def fits(self, model: GPSSM) -> bool:
         dynamics = model.transition.condition()
@@ -45,7 +48,7 @@ class JointPosterior(AbstractJoint):
         assert isinstance(dynamics, SparseDynamics)
         values = dynamics.q_mean
         error = self.factor @ jr.normal(key, (values.size,), values.dtype)
-        return _certain(model, dynamics, values + jnp.reshape(error, values.shape))
+        return _certain(model, dynamics, values + jnp.reshape(error, values.shape), residual=self.residual)
 
 
 class SampledPosterior(AbstractJoint):
@@ -89,9 +92,8 @@ class SampledPosterior(AbstractJoint):
         return drawn
 
 
-def _certain(model: GPSSM, dynamics: SparseDynamics, values: Float[Array, "D M"]) -> GPSSM:
-    parts = (values, jnp.zeros_like(dynamics.q_chol))
-    known = eqx.tree_at(lambda d: (d.q_mean, d.q_chol), dynamics, parts)
+def _certain(model: GPSSM, dynamics: SparseDynamics, values: Float[Array, "D M"], *, residual: bool = True) -> GPSSM:
+    known = replace(dynamics, q_mean=values, q_chol=jnp.zeros_like(dynamics.q_chol), residual=residual)
     return GPSSM(Conditioned(known), model.emission, model.state_dim)
 
 

@@ -300,7 +300,8 @@ def test_outputs_without_a_sign_are_linearised_over_the_belief():
     np.testing.assert_allclose(found.information, expected.information, rtol=1e-7)
 
 
-def test_the_prior_of_the_process_noise_is_log_normal_about_a_share_of_the_measurement_noise():
-    model = linear_model()
-    ratio = np.log(KALMAN.Q / (0.1 * KALMAN.R.mean()))
-    np.testing.assert_allclose(NoisePrior().log_prob(model), -0.5 * np.sum((ratio / 2.0) ** 2), rtol=1e-12)
+def test_the_prior_doubts_process_noise_far_below_a_share_of_the_measurement_noise_only():
+    model, edge = linear_model(), 0.1 * KALMAN.R.mean()
+    small = eqx.tree_at(lambda m: m.transition.noise, model, Positive.of(jnp.asarray([edge * 10.0, edge / np.e**3])))
+    np.testing.assert_allclose(NoisePrior().log_prob(small), -0.5 * (3.0 / 2.0) ** 2, rtol=1e-12)
+    assert float(NoisePrior().log_prob(model)) == 0.0

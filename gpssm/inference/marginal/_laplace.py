@@ -69,7 +69,7 @@ class FilterLaplace(AbstractInference):
     exact: PointMass | None = None
     """With one state: the filter that takes beliefs for what they are, for the likelihood. The information is the
     Gaussian filter's in any case."""
-    fitc: bool = eqx.field(static=True, default=True)
+    fitc: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def about(
@@ -80,7 +80,7 @@ class FilterLaplace(AbstractInference):
         carry: AbstractCarry | None = None,
         prior: NoisePrior = NoisePrior(),
         exact: PointMass | None = None,
-        fitc: bool = True,
+        fitc: bool = False,
     ) -> "FilterLaplace":
         """About the inducing values that the model holds, in the metric of their own posterior."""
         values = whitened_values(model)

@@ -68,11 +68,12 @@ class Marginal(AbstractMethod):
     exact: PointMass | None = PointMass()
     """The filter on a grid for a single state; None never uses it."""
     prior: NoisePrior = NoisePrior()
-    fitc: bool = True
-    """Whether variance that the inducing values leave unexplained counts as process noise (FITC) or not (DTC)."""
-    move_inducing: bool = False
-    """Whether inducing inputs are trained. They lie where the system has been; moved, they may leave gaps in which
-    unexplained variance explains whatever is there."""
+    fitc: bool = False
+    """Whether variance that the inducing values leave unexplained counts as process noise, in training and in draws
+    (FITC, for rough kernels), or not (DTC)."""
+    move_inducing: bool | None = None
+    """Whether inducing inputs are trained. None: unless there is one state and no input, where they cover all there is;
+    in more dimensions a few dozen points must go where they are needed."""
     draws: int = 12
     """Functions over which the information is averaged at the end; 0 takes it at the optimum alone."""
 
@@ -107,7 +108,7 @@ class Marginal(AbstractMethod):
             model, guess = replace(self.model, whitened=True).build(data, key=split_key(key)[0]), self.guess
         states = guess.states(data, model.state_dim)
         stage = run.stage("first")
-        return first_model(model, data.batch(), states, stage, move_inducing=self.move_inducing, key=key)
+        return first_model(model, data.batch(), states, stage, move_inducing=self._moves(model), key=key)
 
     def _chosen(self, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """By free runs over stretches that no candidate has seen: the evidence of different meanings of the hidden
@@ -147,7 +148,7 @@ class Marginal(AbstractMethod):
     ) -> "Searched":
         """Rounds of L-BFGS, each in the metric of the posterior at its start."""
         name, shown = ("round", "marginal") if exact is None else ("grid", "marginal on a grid")
-        training = Training(batch, freeze=None if self.move_inducing else _inducing)
+        training = Training(batch, freeze=None if self._moves(now.model) else _inducing)
         for i in range(rounds):
             stage = run.stage(f"{name}{i + 1}", shown=f"{shown} {i + 1}/{rounds}")
             tree = prepare((now.model, self._about(now.model, batch, exact)), np.float64)
@@ -160,6 +161,10 @@ class Marginal(AbstractMethod):
             if now.result is Result.interrupted or not len(bound) or bound[-1] - bound[0] < SETTLED:
                 return now
         return now
+
+    def _moves(self, model: GPSSM) -> bool:
+        assert isinstance(model.transition, SparseGP)
+        return model.transition.inducing.shape[-1] > 1 if self.move_inducing is None else self.move_inducing
 
     def _about(self, model: GPSSM, batch: Batch, exact: PointMass | None) -> FilterLaplace:
         return FilterLaplace.about(
@@ -188,7 +193,7 @@ class Marginal(AbstractMethod):
         if not np.isfinite(posterior.covariance).all():
             return Fit.of(System(now.model, data.scaler, data.channels), self, Result.diverged, history)
         model = cast(with_posterior(now.model, inference.values(), posterior.covariance), np.float64)
-        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)))
+        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)), self.fitc)
         if not stopped:
             evidence = float(history.bound[-1]) if len(history.bound) else posterior.elbo / history.num_steps
             gap = filter_gap(inference, model, batch, key=check_key)

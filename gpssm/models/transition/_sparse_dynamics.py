@@ -26,6 +26,9 @@ class SparseDynamics(AbstractDynamics):
     q_chol: Float[Array, "D M M"]
     noise: Float[Array, " D"]
     mean: AbstractMean
+    residual: bool = eqx.field(static=True, default=True)
+    """Whether the function has what the inducing values leave unexplained. Without it, functions are combinations of
+    the basis and nothing else: the deterministic approximation (DTC)."""
 
     def function_moments(
         self, x: Float[Array, "N D"], u: Float[Array, "N P"]
@@ -36,7 +39,8 @@ class SparseDynamics(AbstractDynamics):
         for d in range(self.q_mean.shape[0]):
             features, unexplained = projected[d % len(self.bases)]
             means.append(self.q_mean[d] @ features)
-            variances.append(unexplained + jnp.sum(product(transposed(self.q_chol[d]), features) ** 2, axis=0))
+            left = unexplained if self.residual else jnp.zeros_like(unexplained)
+            variances.append(left + jnp.sum(product(transposed(self.q_chol[d]), features) ** 2, axis=0))
         return self.mean(x, u) + jnp.stack(means, axis=-1), jnp.stack(variances, axis=-1)
 
     def moments(self, x: Float[Array, " D"], u: Float[Array, " P"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
@@ -93,13 +97,15 @@ class SparseDynamics(AbstractDynamics):
             prior_key, value_key = jr.split(dim_key)
             basis = self.bases[d % len(self.bases)]
             dtype = self.q_mean.dtype
-            prior = draw_prior(basis.kernel, inputs, num_features=num_features, dtype=dtype, key=prior_key)
+            prior = None
+            if self.residual:
+                prior = draw_prior(basis.kernel, inputs, num_features=num_features, dtype=dtype, key=prior_key)
             whitened = self.q_mean[d] + self.q_chol[d] @ jr.normal(value_key, self.q_mean[d].shape, dtype)
             if prior is not None:
                 whitened = whitened - basis.factor.inverse @ jax.vmap(prior)(basis.inducing)
             priors.append(prior)
             weights.append(whitened)
-        return SparseGPDraw(self.bases, tuple(priors), jnp.stack(weights), self.mean)
+        return SparseGPDraw(self.bases, tuple(priors), jnp.stack(weights), self.mean, self.residual)
 
 
 class SparseGPDraw(AbstractFunctionDraw):
@@ -113,6 +119,7 @@ class SparseGPDraw(AbstractFunctionDraw):
     priors: tuple[PriorDraw | None, ...]
     weights: Float[Array, "D M"]
     mean: AbstractMean
+    residual: bool = eqx.field(static=True, default=True)
 
     def __call__(self, x: Float[Array, " D"], u: Float[Array, " P"], *, key: PRNGKeyArray) -> Float[Array, " D"]:
         """The drawn function at one point."""
@@ -123,7 +130,9 @@ class SparseGPDraw(AbstractFunctionDraw):
             features, unexplained = projected[d % len(self.bases)]
             value = jnp.dot(self.weights[d], features[:, 0])
             prior = self.priors[d]
-            if prior is None:
+            if not self.residual:
+                values.append(value)
+            elif prior is None:
                 spread = jnp.sqrt(jnp.maximum(unexplained[0], 0.0))
                 values.append(value + spread * jr.normal(dim_key, (), x.dtype))
             else:
