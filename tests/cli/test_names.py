@@ -65,10 +65,11 @@ def test_an_output_called_like_a_state_does_not_hide_it():
     import numpy as np
 
     from gpssm.cli._predictions import state_columns
+    from gpssm.data import Recipe
     from gpssm.predict import States
 
     states = States(np.ones((2, 1)), np.ones((2, 1, 1)), np.full((2, 1), 5.0), np.ones((2, 1)), None)
-    columns = state_columns(states, ["state0"], None)
+    columns = state_columns(states, ["state0"], None, Recipe(("state0",)))
     assert columns["state0_mean"][0] == 5.0
     assert columns["hidden_state0_mean"][0] == 1.0
 
