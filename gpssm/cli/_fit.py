@@ -15,6 +15,7 @@ from gpssm.cli._outcome import Outcome, UsageError
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target, prepare_folder, remove_if_empty
 from gpssm.data import DataError, Episodes
+from gpssm.data._enough import check_enough
 from gpssm.data._holdout import hold_out
 from gpssm.readers import examine
 
@@ -87,6 +88,8 @@ def fit(
     episodes = columns.read(files, reading)
     examine(episodes).require_fit_for_learning(", ".join(str(file) for file in listed[:3]))
     train, held_out = _split(episodes, holdout)
+    for count in (choices or range(0))[-1:]:
+        check_enough(train, count)
     folder = output.with_name(output.name + ".checkpoints")
     if distribution.leads:
         prepare_folder(folder, resume)

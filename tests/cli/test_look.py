@@ -29,10 +29,13 @@ def test_check_without_columns_lists_what_it_sees(tmp_path: Path, monkeypatch, c
     ]
     assert [c["missing"] for c in file["columns"]] == [0, 0, 0, 1]
     # What is proposed can be typed.
-    assert main(["check", "a.csv", "--outputs", "angle", "--inputs", "torque [Nm]", "--time", "t [s]", "--json"]) in (
-        0,
-        3,
-    )
+    words = ["check", "a.csv", "--outputs", "angle", "--inputs", "torque [Nm]", "--time", "t [s]"]
+    checked = run(capsys, *words, code=3)
+    assert checked["dt"] == 0.1
+    # A model cannot be fitted to three measurements.
+    assert [finding["message"] for finding in checked["findings"] if finding["serious"]] == [
+        "have 3 measured rows in all"
+    ]
 
 
 def test_a_file_that_cannot_be_read_says_why_and_the_others_are_listed(tmp_path: Path, monkeypatch, capsys):
