@@ -10,7 +10,7 @@ from gpssm.cli._outcome import UsageError, side, tell
 from gpssm.cli._reading import Reading, differences
 from gpssm.data import DataError, Episode, Episodes, Recipe
 from gpssm.data._episodes import part_of
-from gpssm.data._recipe import split_unit
+from gpssm.data._recipe import common_recipe, split_unit
 from gpssm.predict import AbstractPredictor
 from gpssm.readers import read, read_inputs
 from gpssm.readers._read import column_names
@@ -18,8 +18,6 @@ from gpssm.readers._select import style_of
 
 DT_TOLERANCE = 1e-3
 """Time steps that are read off rounded time stamps differ by this much."""
-PREPARATION = ("resample", "time_unit", "hold_inputs", "drop_repeats", "offsets")
-"""Settings that change the numbers of a record, and not only the way they are found."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +68,14 @@ class Records:
 
 def records_of(systems: Sequence[tuple[str, AbstractPredictor]], reading: Reading, *, json: bool) -> Records:
     """How the records of one model, or of several that are compared, are read."""
-    known = [(name, system.recipe) for name, system in systems if system.recipe is not None]
     first = systems[0][1]
-    if not known:
+    used = common_recipe([(name, system.recipe and reading.instead_of(system.recipe)) for name, system in systems])
+    if used is None:
         plain = Recipe(first.output_names, first.input_names)
         return Records(reading.instead_of(plain), first.dt, ())
-    (whose, fitted), *others = known
-    used = reading.instead_of(fitted)
-    for name, recipe in others:
-        theirs, ours = reading.instead_of(recipe).facts(), used.facts()
-        for setting in PREPARATION:
-            if theirs.get(setting) != ours.get(setting):
-                raise DataError(
-                    f"{name} was fitted to records read with {setting} {theirs.get(setting, 'none')}, and {whose} with "
-                    f"{ours.get(setting, 'none')}; they cannot see the same records: fit one of them anew"
-                )
-    remarks = tuple(differences(fitted, used))
+    whose, recipe = used
+    fitted = dict(systems)[whose].recipe
+    remarks = () if fitted is None else tuple(differences(fitted, recipe))
     if remarks:
         tell(side(json=json), f"As asked, files are read with {'; '.join(remarks)}.", mark="Note:", style="yellow")
-    return Records(used, first.dt, remarks)
+    return Records(recipe, first.dt, remarks)

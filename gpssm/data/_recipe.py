@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import final
 
@@ -84,6 +84,27 @@ class Recipe:
         said = {field.name: named.get(field.name, getattr(self, field.name)) for field in fields(self)}
         usual = {field.name: field.default for field in fields(self)} | {"units": {}, "offsets": {}}
         return {name: value for name, value in said.items() if value != usual[name]}
+
+
+PREPARATION = ("resample", "time_unit", "hold_inputs", "drop_repeats", "offsets")
+"""Settings that change the numbers of a record, and not only the way they are found."""
+
+
+def common_recipe(recipes: Sequence[tuple[str, Recipe | None]]) -> tuple[str, Recipe] | None:
+    """The recipe by which records for several models are read, and whose it is; None if none of them has one.
+
+    Models whose records were prepared in different ways cannot see the same records, and are refused.
+    """
+    known = [(name, recipe) for name, recipe in recipes if recipe is not None]
+    for name, recipe in known[1:]:
+        first, theirs, ours = known[0][0], recipe.facts(), known[0][1].facts()
+        for setting in PREPARATION:
+            if theirs.get(setting) != ours.get(setting):
+                raise DataError(
+                    f"{name} was fitted to records read with {setting} {theirs.get(setting, 'none')}, and {first} with "
+                    f"{ours.get(setting, 'none')}; they cannot see the same records: fit one of them anew"
+                )
+    return known[0] if known else None
 
 
 def other_units(one: Recipe | None, other: Recipe | None) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from gpjax.kernels import AbstractKernel
 from gpssm._core._devices import Devices
 from gpssm._core._errors import FileError
 from gpssm._core._random import AnyKey
-from gpssm.data import DataError, Episode, Episodes, Scaler
+from gpssm.data import DataError, Episode, Episodes, Recipe, Scaler
 from gpssm.data._enough import check_enough
 from gpssm.files import check_savable
 from gpssm.fitting import AbstractMethod, Fit, Progress, learn
@@ -75,7 +75,7 @@ def fit(
         )
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
     episodes = as_episodes(data, options)
-    judged = None if validation is None else as_episodes(validation, options)
+    judged = None if validation is None else as_episodes(validation, options, episodes.recipe)
     for states in asked_states(method):
         check_enough(episodes, states)
     _warn_if_unsavable(method, progress)
@@ -101,12 +101,14 @@ def fit(
     return made
 
 
-def as_episodes(data: Any, options: dict[str, Any]) -> Episodes:
-    """Episodes as they are, one episode as a set of one, and anything else read."""
+def as_episodes(data: Any, options: dict[str, Any], recipe: Recipe | None = None) -> Episodes:
+    """Episodes as they are, one episode as a set of one, and anything else read: as it is said, or by a recipe."""
     if isinstance(data, Episodes):
         return data
     if isinstance(data, Episode):
         return Episodes([data])
+    if options["outputs"] is None and recipe is not None:
+        return read(data, recipe=recipe)
     if options["outputs"] is None:
         raise DataError(
             f"say which columns of the {type(data).__name__} were measured and which applied: "
