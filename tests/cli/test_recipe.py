@@ -29,8 +29,9 @@ def raw(path: Path, seed: int, rows: int = 60) -> Path:
     stamps = np.round(100.0 * np.arange(rows) + rng.uniform(-20.0, 20.0, rows))
     stamps[11] = stamps[10]
     lines, value = ["t;heater;temperature", "ms;kW;K"], 0.0
+    heater = 0.0
     for i, stamp in enumerate(stamps):
-        heater = rng.uniform(-1.0, 1.0)
+        heater = rng.uniform(-1.0, 1.0) if i % 8 == 0 else heater
         shown = "" if i == 20 else f"{heater:.4f}"
         lines.append(f"{stamp:.0f};{shown};{OFFSET + value:.4f}".replace(".", ","))
         value = 0.8 * value + heater

@@ -95,3 +95,18 @@ def test_groups_are_learnt_from_as_records():
     again = model.predict(np.concatenate([X[:30], X[:30]]), groups=[0] * 30 + [1] * 30)
     np.testing.assert_array_equal(again[:30], again[30:])
     np.testing.assert_array_equal(again[:30], model.predict(X[:30]))
+
+
+@pytest.mark.system
+def test_cross_validation_by_groups_passes_them_on():
+    """With scikit-learn's routing each fit and each score sees the groups of its rows."""
+    import sklearn
+    from sklearn.model_selection import GroupKFold, cross_validate
+
+    X, y, groups = lagged([8.0, 8.0, 8.0, 8.0], 30)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GPSSMRegressor(method=gpssm.Linear(1, iterations=30), random_state=0)
+        model = model.set_fit_request(groups=True).set_score_request(groups=True)
+        # The splitter takes groups by itself.
+        found = cross_validate(model, X, y, params={"groups": groups}, cv=GroupKFold(4), error_score="raise")
+    assert (found["test_score"] > 0.95).all()
