@@ -73,7 +73,7 @@ class Reading:
 def differences(fitted: Recipe, used: Recipe) -> list[str]:
     """What is read otherwise than for the fit, in words."""
     before, after = fitted.facts(), used.facts()
-    names = [name for name in dict.fromkeys((*before, *after)) if name != "units"]
+    names = [name for name in dict.fromkeys((*before, *after)) if name not in ("units", "clock")]
     return [
         f"{name.replace('_', ' ')} {_word(after.get(name))} (the model was fitted with {_word(before.get(name))})"
         for name in names

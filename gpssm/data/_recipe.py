@@ -45,6 +45,8 @@ class Recipe:
     """What is subtracted from each output and then from each input; empty for nothing."""
     units: tuple[str, ...] = ()
     """Of each output and then of each input, where files tell them, else empty text; empty if no file told any."""
+    clock: str = ""
+    """The unit that files tell of the column of time stamps."""
     version: int = VERSION
 
     def __post_init__(self) -> None:

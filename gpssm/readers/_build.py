@@ -1,5 +1,6 @@
 """From tables and a recipe to episodes: the one place where all readers meet."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from gpssm.data import DataError, Episode, Episodes, Recipe
+from gpssm.data._recipe import TIME_UNITS
 from gpssm.readers._channels import input_values, output_values
 from gpssm.readers._clock import check_unused_clock
 from gpssm.readers._faults import Faults
@@ -15,6 +17,11 @@ from gpssm.readers._resample import resampled
 from gpssm.readers._table import Table, rows_of
 from gpssm.readers._time import check_rising, even_step, repeat_fault, repeats, stamps
 from gpssm.readers._units import Units
+
+log = logging.getLogger("gpssm")
+
+MOST_ROWS = 30.0
+"""How many rows resampling may make of one, or one of how many, before that is said."""
 
 
 def build(tables: Iterable[Table], recipe: Recipe, faults: Faults | None = None) -> Episodes:
@@ -31,7 +38,7 @@ def build(tables: Iterable[Table], recipe: Recipe, faults: Faults | None = None)
                 episodes += [] if episode is None else [episode]
     faults.complain()
     _check_measured(episodes)
-    used = replace(recipe, units=units.found)
+    used = replace(recipe, units=units.found, clock=units.clock)
     return Episodes(episode._replace(recipe=used) for episode in _with_common_step(episodes))
 
 
@@ -71,6 +78,7 @@ def _episode(table: Table, name: str, recipe: Recipe, faults: Faults) -> Episode
                 dt = even_step(table, recipe.time, time)
             else:
                 y, u, dt = resampled(time, y, u, recipe.resample, name)
+                _warn_of_scale(name, time, recipe.resample)
     if not here and not np.isfinite(y).any():
         columns = ", ".join(f"'{output}'" for output in recipe.outputs)
         here.add(f"{name}: no output was measured at all (column {columns} is empty on every line); leave it out")
@@ -85,6 +93,12 @@ def _in_time(table: Table, recipe: Recipe, faults: Faults) -> tuple[Table, np.nd
     if recipe.time is None:
         return table, None
     with faults.noted():
+        told = table.unit(recipe.time)
+        if recipe.time_unit is not None and told in TIME_UNITS and told != recipe.time_unit:
+            raise DataError(
+                f"{table.source}: column '{recipe.time}' (time) is in {told}, but time_unit is '{recipe.time_unit}' "
+                f"(--time-unit {recipe.time_unit}); give the unit of the file"
+            )
         time = stamps(table, recipe.time, recipe.time_unit)
         twice = repeats(time)
         if twice.any() and not recipe.drop_repeats:
@@ -99,6 +113,17 @@ def _in_time(table: Table, recipe: Recipe, faults: Faults) -> tuple[Table, np.nd
             even_step(once, recipe.time, time)
         return (once if recipe.drop_repeats else table), time
     return table, None
+
+
+def _warn_of_scale(name: str, time: Float64[np.ndarray, " T"], step: float) -> None:
+    """Milliseconds taken for seconds would become a thousand rows each, or one of a thousand."""
+    rows = float(np.median(np.diff(time))) / step
+    if not 1.0 / MOST_ROWS < rows < MOST_ROWS:
+        much = f"{rows:.3g} rows are made of each" if rows > 1.0 else f"one row is kept of {1.0 / rows:.3g}"
+        log.warning(
+            "%s: with a step of %g %s: does its time count another unit? Say it with time_unit= (--time-unit)",
+            *(name, step, much),
+        )
 
 
 def _with_common_step(episodes: list[Episode]) -> list[Episode]:

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from gpssm.data import DataError, Recipe
 from gpssm.data._recipe import split_unit
 from gpssm.readers._table import Table
-from gpssm.readers._time import TOLERANCE, check_rising, even_step, stamps
+from gpssm.readers._time import TOLERANCE, are_dates, check_rising, even_step, stamps
 
 log = logging.getLogger("gpssm")
 
@@ -36,8 +36,7 @@ def looks_like_time(name: str) -> bool:
 
 
 def _readings(table: Table, name: str) -> Float64[np.ndarray, " T"] | None:
-    position = table.names.index(name)
-    if not looks_like_time(name) and table.cells[position].dtype.kind != "M":
+    if not looks_like_time(name) and not are_dates(table.cells[table.names.index(name)]):
         return None
     try:
         values = stamps(table, name)

@@ -44,7 +44,7 @@ def select(
             raise DataError("the columns are those of the model: leave outputs= and inputs= out, or fit another model")
     if dt is not None or time == "":
         # Rows that are evenly spaced need no stamps, and are not resampled.
-        chosen = replace(chosen, time=None, resample=None, time_unit=None, drop_repeats=False)
+        chosen = replace(chosen, time=None, resample=None, time_unit=None, drop_repeats=False, clock="")
     changes: dict[str, Any] = {
         "time": None if time is None else str(time) or None,
         "dt": _positive(dt, "dt"),
@@ -58,7 +58,7 @@ def select(
         "decimal": None if style is None else style.decimal,
     }
     if changes["time"] is not None:
-        changes["dt"], chosen = None, replace(chosen, dt=None)
+        chosen = replace(chosen, dt=None, clock=chosen.clock if changes["time"] == chosen.time else "")
     chosen = replace(chosen, **_checked({name: value for name, value in changes.items() if value is not None}))
     chosen = replace(chosen, episode=chosen.episode or None)
     if offsets is not None:

@@ -11,13 +11,22 @@ class Units:
     def __init__(self, recipe: Recipe) -> None:
         names = (*recipe.outputs, *recipe.inputs)
         told = recipe.units or ("",) * len(names)
+        self._channels, self._time = names, recipe.time
         self._units = dict(zip(names, told, strict=True))
-        self._sources = dict.fromkeys(names, "the records of the fit")
+        if recipe.time is not None:
+            self._units[recipe.time] = recipe.clock
+        self._sources = dict.fromkeys(self._units, "the records of the fit")
 
     @property
     def found(self) -> tuple[str, ...]:
         """One for each channel, or nothing if none is known."""
-        return tuple(self._units.values()) if any(self._units.values()) else ()
+        units = tuple(self._units[name] for name in self._channels)
+        return units if any(units) else ()
+
+    @property
+    def clock(self) -> str:
+        """That of the time stamps."""
+        return "" if self._time is None else self._units[self._time]
 
     def note(self, table: Table, faults: Faults) -> None:
         """Keep what the table tells; a unit that differs from what was told before is a fault."""

@@ -43,6 +43,9 @@ def from_xarray(
                 f"{name}: variable '{key}' has the dimensions {dims[key]}; it needs one, time, beside the dimension of "
                 "episodes, which is named with episode="
             )
+    clock = {dim for found in dims.values() for dim in found} - {episode}
+    if time is None and len(clock) == 1 and (dim := str(*clock)) in known:
+        arrays[dim] = dataset[dim]  # rows must not be taken as even where the coordinate says otherwise
     if episode is not None and all(episode not in found for found in dims.values()):
         raise DataError(f"{name}: no variable has the dimension '{episode}'; leave episode= out")
     count = 1 if episode is None else int(dataset.sizes[episode])

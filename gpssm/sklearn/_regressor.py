@@ -70,6 +70,7 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         _check_counts(self)
         if groups is None:
             warn_of_jumps(X)
+        self._targets = _targets(y)
         X, y = numbers(self, X, y)
         self._one_output = y.ndim == 1
         outputs = y[:, None] if self._one_output else y
@@ -99,6 +100,8 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """R squared of `predict` over the rows in which every output was measured."""
+        if _targets(y) is not None and self._targets is not None and _targets(y) != self._targets:
+            raise ValueError(f"y has the columns {_targets(y)}, but was fitted with {self._targets}")
         predicted, y = self.predict(X, groups), np.asarray(y, dtype=np.float64)
         measured = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
         weight = None if sample_weight is None else np.asarray(sample_weight)[measured]
@@ -124,6 +127,12 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             network_steps=0,
             tries=1,
         )
+
+
+def _targets(y: Any) -> list[str] | None:
+    """The names of outputs that come in a frame."""
+    columns = getattr(y, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
 
 
 def _check_counts(estimator: GPSSMRegressor) -> None:

@@ -165,3 +165,17 @@ def test_a_clock_of_another_length_in_an_archive_is_none_of_these_rows(tmp_path:
 def test_settings_that_cannot_be_meant_are_refused(tmp_path: Path, change: dict, message: str):
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "a.csv", rows(EVEN)), **COLUMNS, **change)
+
+
+def test_uneven_coordinates_of_an_xarray_are_not_read_as_even():
+    xarray = pytest.importorskip("xarray")
+    values = {"u": ("time", np.arange(10.0) % 3), "y": ("time", np.arange(10.0))}
+    with pytest.raises(DataError, match="rows are taken as evenly spaced"):
+        read(xarray.Dataset(values, coords={"time": LOST}), **COLUMNS)
+    assert len(read(xarray.Dataset(values, coords={"time": EVEN[:10]}), **COLUMNS)[0]) == 10
+
+
+def test_any_column_of_dates_is_a_clock(tmp_path: Path):
+    lines = [f"2024-01-31 12:00:{i:02d},{i % 3},{i}" for i in range(12) if i not in (5, 6)]
+    with pytest.raises(DataError, match="rows are taken as evenly spaced, but column 'logged at'"):
+        read(write(tmp_path / "a.csv", lines, header="logged at,u,y"), **COLUMNS)

@@ -56,6 +56,7 @@ def test_everything_is_done_and_kept(tmp_path: Path):
         "offsets": {"speed": 4.0},
         "decimal": ",",
         "units": {"speed": "rpm", "torque": "Nm"},
+        "clock": "ms",
     }
 
 
@@ -153,3 +154,26 @@ def test_units_of_an_xarray_are_its_attributes():
 def test_a_recipe_that_no_reader_would_make_is_refused(change):
     with pytest.raises(DataError):
         Recipe(**{"outputs": ("y",), "inputs": ("u",)} | change)
+
+
+def test_the_unit_of_the_clock_is_compared_too(tmp_path: Path):
+    """Milliseconds resampled as if they were seconds would be a thousand rows for one."""
+    rows = "".join(f"{i},{i % 3},{i % 5}\n" for i in range(20))
+    (tmp_path / "a.csv").write_text("t [s],u,y\n" + rows)
+    (tmp_path / "b.csv").write_text("t [ms],u,y\n" + rows)
+    how = {"outputs": "y", "inputs": "u", "time": "t", "resample": 0.5}
+    recipe = read(tmp_path / "a.csv", **how).recipe
+    assert recipe.clock == "s"
+    with pytest.raises(DataError, match=r"b\.csv: column 't' is in ms, but in the records of the fit it is in s"):
+        read(tmp_path / "b.csv", recipe=recipe)
+    with pytest.raises(DataError, match=r"column 't' \(time\) is in s, but time_unit is 'ms'"):
+        read(tmp_path / "a.csv", time_unit="ms", **how)
+
+
+def test_resampling_to_a_thousand_rows_for_one_is_named(tmp_path: Path, caplog):
+    (tmp_path / "a.csv").write_text("t,u,y\n" + "".join(f"{1000 * i},{i % 3},{i % 5}\n" for i in range(20)))
+    how = {"outputs": "y", "inputs": "u", "time": "t"}
+    read(tmp_path / "a.csv", resample=500.0, **how)
+    assert not caplog.messages
+    read(tmp_path / "a.csv", resample=1.0, **how)
+    assert "1e+03 rows are made of each: does its time count another unit" in caplog.messages[-1]
