@@ -25,5 +25,6 @@ def check_enough(episodes: Episodes, states: int) -> None:
         fix = f"use at most {most} state{'s' if most > 1 else ''}, or add records" if most else "add records"
         raise DataError(
             f"{states} states (or lags) have {unknowns} unknowns even without inputs, noise and nonlinearity, and only "
-            f"{measured} values were measured: such a model explains everything and predicts nothing; {fix}"
+            f"{measured} values were measured, which are too few: such a model explains everything and predicts "
+            f"nothing; {fix}"
         )
