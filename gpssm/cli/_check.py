@@ -4,8 +4,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from gpssm.cli._options import Columns, Config, CsvOptions, Json
+from gpssm.cli._columns import Columns
+from gpssm.cli._look import look_at
+from gpssm.cli._options import Config, Json
 from gpssm.cli._outcome import Code, Outcome, screen, tell, visible
+from gpssm.cli._reading import Reading
 from gpssm.data import Episodes
 from gpssm.readers import Examination, examine
 
@@ -13,21 +16,25 @@ from gpssm.readers import Examination, examine
 def check(
     *files: Path,
     columns: Columns = Columns(),
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
     """Look at records before fitting: what was read, statistics, gaps, suspicious columns, and what to do.
 
-    Each file is one record. Ends with 0 if a model can be fitted to them and with 3 if not.
+    Each file is one record. Without --outputs the columns of the files are listed. All faults of all files are told at
+    once, each with the flag that mends it. Ends with 0 if a model can be fitted to them and with 3 if not.
 
     For example:
 
     ```
+    gpssm check data/*.csv
     gpssm check data/*.csv --outputs angle --inputs torque --time t
     ```
     """
-    episodes = columns.read(files, text)
+    if columns.outputs is None and columns.inputs is None:
+        return look_at(columns.files(files), reading, json=json)
+    episodes = columns.read(files, reading)
     found = examine(episodes)
     _show(episodes, found, json)
     facts = {

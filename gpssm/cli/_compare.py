@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
-from gpssm.cli._options import Config, CsvOptions, Json, not_negative, positive
+from gpssm.cli._options import Config, Json, not_negative, positive
 from gpssm.cli._outcome import Outcome, UsageError, screen, tell, visible
+from gpssm.cli._reading import Reading
 
 if TYPE_CHECKING:
     from gpssm.evaluate import Score
@@ -19,10 +20,8 @@ def compare(
     data: Annotated[list[Path], Parameter(negative=(), help="Records the models have not seen; repeat for several.")],
     horizons: Annotated[str, Parameter(help="Steps ahead to score, separated by commas.")] = "1,5,20",
     init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
-    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
     seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -45,17 +44,20 @@ def compare(
         positive(init, "--init")
     not_negative(seed, "--seed")
     from gpssm import reporting
-    from gpssm.cli._predictions import opened, records
+    from gpssm.cli._predictions import opened
+    from gpssm.cli._records import records_of
 
     systems = [(str(path), opened(path)) for path in models]
-    # Every model must know the columns, and all see the same records.
-    episodes, *_ = (records(system, data, text, time=time, episode=episode) for _, system in systems)
+    # All models see the same records.
+    records = records_of(systems, reading, json=json)
+    episodes = records.read(data)
     compared = reporting.compare(systems, episodes, n_init=init, horizons=steps, seed=seed)
     scores = {entry.name: entry.scores for entry in compared.entries}
     facts = [_facts(name, scores[name], steps) for name, _ in systems]
     _show(facts, json)
     tell(screen(json=json), compared.headline)
-    return Outcome({"scores": facts, "n_init": compared.n_init, "verdict": compared.headline})
+    said = {"n_init": compared.n_init, "verdict": compared.headline, "overrides": list(records.remarks)}
+    return Outcome({"scores": facts, **said})
 
 
 def _facts(name: str, scores: "Sequence[Score]", steps: tuple[int, ...]) -> dict[str, Any]:

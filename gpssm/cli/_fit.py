@@ -7,12 +7,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpssm.cli._columns import Columns
 from gpssm.cli._distributed import Distribution, hold_lifeline, watch_over
 from gpssm.cli._methods import METHODS, Flags, find_method
-from gpssm.cli._options import Columns, Config, CsvOptions, Json, Out, not_negative
+from gpssm.cli._options import Config, Json, Out, not_negative
 from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target, prepare_folder, remove_if_empty
 from gpssm.data import DataError, Episodes
+from gpssm.data._enough import check_enough
 from gpssm.data._holdout import hold_out
 from gpssm.readers import examine
 
@@ -23,7 +26,7 @@ def fit(
     *files: Path,
     output: Out,
     columns: Columns = Columns(),
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     method: Annotated[
         str, Parameter(help="; ".join(f"{name}: {entry.about}" for name, entry in METHODS.items()) + ".")
     ] = "auto",
@@ -79,11 +82,14 @@ def fit(
         raise UsageError(f"--distributed: processes cannot share the work of --method {method}, but that of {sharing}")
     if distribution.distributed and not hold_lifeline():
         watch_over(sys.argv[1:])
+    listed = columns.files(files)
     if distribution.leads:
-        check_target(output, files)
-    episodes = columns.read(files, text)
-    examine(episodes).require_fit_for_learning(", ".join(str(file) for file in files[:3]))
+        check_target(output, listed)
+    episodes = columns.read(files, reading)
+    examine(episodes).require_fit_for_learning(", ".join(str(file) for file in listed[:3]))
     train, held_out = _split(episodes, holdout)
+    for count in (choices or range(0))[-1:]:
+        check_enough(train, count)
     folder = output.with_name(output.name + ".checkpoints")
     if distribution.leads:
         prepare_folder(folder, resume)
@@ -105,7 +111,7 @@ def fit(
                 output=output,
                 folder=folder,
                 report=report,
-                settings={"files": [str(file) for file in files], "holdout": holdout, **flags.given()},
+                settings={"files": [str(file) for file in listed], "holdout": holdout, **flags.given()},
                 again=_again(files),
             )
             return run_fit(task, devices=devices, json=json)

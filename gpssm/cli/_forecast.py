@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
+from gpssm.cli._options import Config, Draws, Json, Model, Out, positive
 from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
 
@@ -17,9 +18,8 @@ def forecast(
     data: Annotated[Path, Parameter(help="The record whose end is the present: inputs and outputs.")],
     inputs: Annotated[Path | None, Parameter(help="File with the inputs to come, one row per step.")] = None,
     steps: Annotated[int | None, Parameter(help="How many steps, for a model without inputs.")] = None,
-    time: Annotated[str | None, Parameter(help="Column of time stamps in the record, to be checked.")] = None,
     draws: Draws = Draws(),
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -40,14 +40,17 @@ def forecast(
         raise UsageError("give either --inputs FILE with the inputs to come or, for a model without inputs, --steps N")
     if steps is not None:
         positive(steps, "--steps")
-    from gpssm.cli._predictions import opened, prediction_columns, records, without_inputs, written
-    from gpssm.readers import read_inputs
+    from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
+    from gpssm.cli._records import records_of
 
     system = opened(model)
     without_inputs(system, steps)
-    (episode,) = records(system, [data], text, time=time, episode=None)
-    future = None if inputs is None else read_inputs(inputs, inputs=system.input_names, style=text.style)
+    records = records_of([(str(model), system)], reading, json=json)
+    episode = records.read_one(data)
+    future, remark = (None, "") if inputs is None else records.future(inputs)
     count = max(200, draws.samples)
     rollout = system.forecast(episode, inputs=future, steps=steps, num_samples=count, seed=draws.seed)
-    columns = prediction_columns(rollout, draws)
-    return written(output, [(str(data), columns)], note=f"It goes on from the end of {data}.", json=json, model=model)
+    columns = prediction_columns(rollout, draws, records.recipe)
+    note = f"It goes on from the end of {episode.name}.{remark}"
+    parts = [(episode.name, columns)]
+    return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)

@@ -11,6 +11,7 @@ from cyclopts import CycloptsError
 from gpssm._core._errors import FileError, ResumeError
 from gpssm.cli._app import build_app
 from gpssm.cli._outcome import Code, Outcome, UsageError, side, tell, to_json
+from gpssm.cli._remarks import Remarks, remarks
 
 DEBUG = "GPSSM_DEBUG"
 """The environment variable that lets unforeseen errors through, with all details."""
@@ -34,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Nothing is raised for what a user can cause."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     machine = "--json" in given
+    with remarks(json=machine) as heard:
+        return _run(given, machine, heard)
+
+
+def _run(given: list[str], machine: bool, heard: Remarks) -> int:
     try:
         app = build_app(given)
         outcome = app(given, exit_on_error=False, print_error=False, result_action="return_value")
@@ -56,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not isinstance(outcome, Outcome):
         return Code.ok  # --help and --version answer for themselves
     if machine:
-        print(to_json({"exit_code": int(outcome.code), **outcome.facts}))
+        warned = {"warnings": heard.messages} if heard.messages else {}
+        print(to_json({"exit_code": int(outcome.code), **outcome.facts, **warned}))
     return int(outcome.code)
 
 

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
+from gpssm.cli._options import Config, Draws, Json, Model, Out, positive
 from gpssm.cli._outcome import Outcome
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
 
@@ -16,10 +17,8 @@ def predict(
     output: Out,
     data: Annotated[list[Path], Parameter(negative=(), help="Record to predict along; repeat the flag for several.")],
     horizon: Annotated[int, Parameter(help="Steps ahead.")] = 1,
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
-    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
     draws: Draws = Draws(),
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -38,13 +37,16 @@ def predict(
     check_target(output, [model, *data])
     import jax.random as jr
 
-    from gpssm.cli._predictions import opened, prediction_columns, records, written
+    from gpssm.cli._predictions import opened, prediction_columns, written
+    from gpssm.cli._records import records_of
 
     system = opened(model)
-    episodes = records(system, data, text, time=time, episode=episode)
+    records = records_of([(str(model), system)], reading, json=json)
+    episodes = records.read(data)
     keys = jr.split(jr.key(draws.seed), len(episodes))
     parts = []
     for record, key in zip(episodes, keys, strict=True):
         rollout = system.predict(record, horizon=horizon, num_samples=max(100, draws.samples), key=key)
-        parts.append((record.name, prediction_columns(rollout, draws)))
-    return written(output, parts, note=f"Each row was predicted {horizon} steps ahead.", json=json, model=model)
+        parts.append((record.name, prediction_columns(rollout, draws, records.recipe)))
+    note = f"Each row was predicted {horizon} steps ahead."
+    return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)

@@ -7,19 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gpssm.cli._options import CsvOptions, Draws
+from gpssm.cli._options import Draws
 from gpssm.cli._outcome import Outcome, UsageError, screen, tell
-from gpssm.data import DataError, Episodes
-from gpssm.data._episodes import part_of
+from gpssm.data import Recipe
 from gpssm.files import load
 from gpssm.files._atomic import write_atomically
 from gpssm.predict import AbstractPredictor, Rollout, States, System
-from gpssm.readers import read
 
 Columns = dict[str, np.ndarray]
 """Of a table, by name."""
-DT_TOLERANCE = 1e-3
-"""Time steps that are read off rounded time stamps differ by this much."""
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """With one of these a spreadsheet's formula begins, or a cell that hides one."""
@@ -48,48 +44,40 @@ def without_inputs(system: AbstractPredictor, steps: int | None) -> None:
         raise UsageError(f"this model has inputs ({', '.join(system.input_names)}); give them with --inputs FILE")
 
 
-def records(
-    system: AbstractPredictor, files: Sequence[Path], text: CsvOptions, *, time: str | None, episode: str | None
-) -> Episodes:
-    """Records with the columns and the time step that the model was fitted to."""
-    if not files:
-        raise UsageError("--data is missing; name the file with the record")
-    episodes = read(
-        files, outputs=system.output_names, inputs=system.input_names, time=time, episode=episode, style=text.style
-    )
-    if system.dt is None or episodes.dt is None:
-        return episodes
-    if abs(system.dt - episodes.dt) > DT_TOLERANCE * system.dt:
-        raise DataError(
-            f"{episodes[0].name}: its time step is {episodes.dt:g}, but the model was fitted to {system.dt:g}; bring "
-            "the record to that step first"
-        )
-    return part_of(record._replace(dt=system.dt) for record in episodes)
-
-
-def written(path: Path, parts: list[tuple[str, Columns]], *, note: str, json: bool, model: Path) -> Outcome:
+def written(
+    path: Path,
+    parts: list[tuple[str, Columns]],
+    *,
+    note: str,
+    json: bool,
+    model: Path,
+    overrides: Sequence[str],
+) -> Outcome:
     """Write the table and say what is in it."""
     rows, names = write_csv(path, parts), list(parts[0][1])
     out = screen(json=json)
     tell(out, f"{path}: {rows} rows. {note}", mark="Wrote", style="green")
     tell(out, f"Columns: {', '.join(names)}")
-    return Outcome({"output": str(path), "model": str(model), "rows": rows, "columns": names, "note": note})
+    facts = {"output": str(path), "model": str(model), "rows": rows, "columns": names, "note": note}
+    return Outcome(facts | {"overrides": list(overrides)})
 
 
-def prediction_columns(rollout: Rollout, draws: Draws) -> Columns:
-    """Step, time, and for each output its mean, standard deviation, quantiles and sampled trajectories."""
+def prediction_columns(rollout: Rollout, draws: Draws, recipe: Recipe) -> Columns:
+    """Step, time, and for each output its mean, standard deviation, quantiles and sampled trajectories. What was
+    subtracted from an output when it was read is added again, so that the table compares with the file."""
     columns = {"step": np.arange(rollout.start, rollout.start + len(rollout)), "time": rollout.time}
     mean, sd = rollout.mean, rollout.std
     levels = [(level, rollout.quantile(level)) for level in draws.levels()]
     count = min(draws.samples, len(rollout.samples))
     for i, name in enumerate(rollout.output_names):
-        columns[f"{name}_mean"], columns[f"{name}_sd"] = mean[:, i], sd[:, i]
-        columns |= {f"{name}_q{_level(level)}": values[:, i] for level, values in levels}
-        columns |= {f"{name}_sample{k}": rollout.samples[k, :, i] for k in range(count)}
+        offset = recipe.offsets_by_name.get(name, 0.0)
+        columns[f"{name}_mean"], columns[f"{name}_sd"] = mean[:, i] + offset, sd[:, i]
+        columns |= {f"{name}_q{_level(level)}": values[:, i] + offset for level, values in levels}
+        columns |= {f"{name}_sample{k}": rollout.samples[k, :, i] + offset for k in range(count)}
     return columns
 
 
-def state_columns(states: States, names: Sequence[str], dt: float | None) -> Columns:
+def state_columns(states: States, names: Sequence[str], dt: float | None, recipe: Recipe) -> Columns:
     """Step, time, hidden states with their standard deviations, and the outputs they explain."""
     steps, size = np.arange(len(states.means)), states.means.shape[1]
     columns: Columns = {"step": steps, "time": steps * (1.0 if dt is None else dt)}
@@ -98,7 +86,8 @@ def state_columns(states: States, names: Sequence[str], dt: float | None) -> Col
     for i in range(size):
         columns[f"{label}{i}_mean"], columns[f"{label}{i}_sd"] = states.means[:, i], states.std[:, i]
     for i, name in enumerate(names):
-        columns[f"{name}_mean"], columns[f"{name}_sd"] = states.outputs[:, i], states.output_std[:, i]
+        offset = recipe.offsets_by_name.get(name, 0.0)
+        columns[f"{name}_mean"], columns[f"{name}_sd"] = states.outputs[:, i] + offset, states.output_std[:, i]
     return columns
 
 

@@ -7,7 +7,8 @@ from types import TracebackType
 from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gpssm.cli._outcome import tell
+from gpssm.cli._outcome import tell, visible
+from gpssm.cli._remarks import already_told
 from gpssm.fitting import Console, Silent, Status
 from gpssm.fitting import Progress as Watcher
 
@@ -21,7 +22,23 @@ def shown(screen: Screen) -> Iterator[Watcher]:
         with Bars(screen) as bars:
             yield bars
     else:
-        yield Console()
+        yield Lines()
+
+
+class Lines:
+    """The library's own lines, without what the command has told already."""
+
+    def __init__(self) -> None:
+        self._lines = Console()
+
+    def update(self, status: Status) -> None:
+        """A run of steps was made."""
+        self._lines.update(status)
+
+    def say(self, message: str) -> None:
+        """Something worth a line happened."""
+        if not already_told(message):
+            self._lines.say(visible(message))
 
 
 class Bars:
@@ -63,7 +80,8 @@ class Bars:
 
     def say(self, message: str) -> None:
         """Something worth a line happened."""
-        tell(self._console, message)
+        if not already_told(message):
+            tell(self._console, message)
 
     def _done(self, task: TaskID) -> float:
         return float(next(entry.completed for entry in self._progress.tasks if entry.id == task))

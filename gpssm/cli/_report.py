@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Out, not_negative, positive
+from gpssm.cli._options import Config, Json, Model, Out, not_negative, positive
 from gpssm.cli._outcome import Outcome, screen, tell
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
 
@@ -19,10 +20,8 @@ def report(
         list[Path] | None, Parameter(negative=(), help="Records the model was trained on, to compare with.")
     ] = None,
     init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
-    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
     seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -42,19 +41,21 @@ def report(
         positive(init, "--init")
     not_negative(seed, "--seed")
     from gpssm import reporting
-    from gpssm.cli._predictions import opened, records
+    from gpssm.cli._predictions import opened
+    from gpssm.cli._records import records_of
 
     systems = [(path.stem, opened(path)) for path in (model, *others)]
-    # Every model must know the columns, and all see the same records.
-    episodes, *_ = (records(system, data, text, time=time, episode=episode) for _, system in systems)
-    facts: dict[str, Any] = {"report": str(output)}
+    # All models see the same records.
+    records = records_of(systems, reading, json=json)
+    episodes = records.read(data)
+    facts: dict[str, Any] = {"report": str(output), "overrides": list(records.remarks)}
     out = screen(json=json)
     if others:
         compared = reporting.compare(systems, episodes, n_init=init, seed=seed)
         reporting.write(compared, output)
         facts["verdict"] = compared.headline
     else:
-        own = None if training is None else records(systems[0][1], training, text, time=time, episode=episode)
+        own = None if training is None else records.read(training)
         made = reporting.report(systems[0][1], episodes, output, training=own, n_init=init, title=model.stem, seed=seed)
         facts |= {"verdict": made.verdict.headline, "free_run": made.free_run.facts()}
         tell(out, f"Running freely: {made.free_run.sentence()}")

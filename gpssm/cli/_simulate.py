@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Draws, Json, Model, Out, positive
+from gpssm.cli._options import Config, Draws, Json, Model, Out, positive
 from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
 if TYPE_CHECKING:
+    from gpssm.cli._records import Records
     from gpssm.predict import AbstractPredictor, Rollout
 
 
@@ -25,7 +27,6 @@ class Scenario:
         int | None,
         Parameter(help="First rows whose outputs tell where to start. By default up to 20, if there are any."),
     ] = None
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None
 
     def check(self) -> None:
         """Refuse what cannot work."""
@@ -42,7 +43,7 @@ def simulate(
     output: Out,
     scenario: Scenario = Scenario(),
     draws: Draws = Draws(),
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -63,30 +64,24 @@ def simulate(
     check_target(output, [model, *([] if scenario.inputs is None else [scenario.inputs])])
     scenario.check()
     from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
+    from gpssm.cli._records import records_of
 
     system = opened(model)
     without_inputs(system, scenario.steps)
-    run = _from_outputs if _has_outputs(system, scenario.inputs, text) else _from_typical
-    rollout, note = run(system, model, scenario, draws, text)
-    columns = prediction_columns(rollout, draws)
-    return written(output, [(str(scenario.inputs or ""), columns)], note=note, json=json, model=model)
-
-
-def _has_outputs(system: "AbstractPredictor", path: Path | None, text: CsvOptions) -> bool:
-    from gpssm.readers._read import column_names
-
-    names = () if path is None else column_names(path, text.style)
-    return all(name in names for name in system.output_names)
+    records = records_of([(str(model), system)], reading, json=json)
+    started = scenario.inputs is not None and records.holds(scenario.inputs, system.output_names)
+    rollout, note = (_from_outputs if started else _from_typical)(system, model, scenario, draws, records)
+    parts = [(str(scenario.inputs or ""), prediction_columns(rollout, draws, records.recipe))]
+    return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)
 
 
 def _from_outputs(
-    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, text: CsvOptions
+    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, records: "Records"
 ) -> tuple["Rollout", str]:
-    from gpssm.cli._predictions import records
     from gpssm.data._holdout import context_length
 
     assert scenario.inputs is not None
-    (episode,) = records(system, [scenario.inputs], text, time=scenario.time, episode=None)
+    episode = records.read_one(scenario.inputs)
     least = system.least_context
     first = max(context_length([len(episode)]), least) if scenario.init is None else scenario.init
     if first < least:
@@ -96,13 +91,12 @@ def _from_outputs(
 
 
 def _from_typical(
-    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, text: CsvOptions
+    system: "AbstractPredictor", model: Path, scenario: Scenario, draws: Draws, records: "Records"
 ) -> tuple["Rollout", str]:
     import numpy as np
 
     from gpssm.cli._predictions import with_states
     from gpssm.data import DataError
-    from gpssm.readers import read_inputs
 
     wanted = ", ".join(system.output_names)
     if scenario.init is not None:
@@ -112,9 +106,7 @@ def _from_typical(
         )
     need = f"only those know a typical state to start from: give a file with the columns {wanted} for the first rows"
     stateful = with_states(system, model, need)
-    future = None
-    if scenario.inputs is not None:
-        future = read_inputs(scenario.inputs, inputs=system.input_names, time=scenario.time, style=text.style)
+    future, remark = (None, "") if scenario.inputs is None else records.future(scenario.inputs)
     size = stateful.model.state_dim
     rollout = stateful.simulate_from(
         np.zeros(size),
@@ -124,4 +116,4 @@ def _from_typical(
         num_samples=max(200, draws.samples),
         seed=draws.seed,
     )
-    return rollout, "Started from a typical state, since no outputs were given."
+    return rollout, f"Started from a typical state, since no outputs were given.{remark}"

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gpssm.cli._options import Config, CsvOptions, Json, Model, Out
+from gpssm.cli._options import Config, Json, Model, Out
 from gpssm.cli._outcome import Outcome
+from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
 
@@ -15,9 +16,7 @@ def smooth(
     *,
     output: Out,
     data: Annotated[list[Path], Parameter(negative=(), help="Record to read; repeat the flag for several.")],
-    time: Annotated[str | None, Parameter(help="Column of time stamps, to be checked.")] = None,
-    episode: Annotated[str | None, Parameter(help="Column that tells several records in one file apart.")] = None,
-    text: CsvOptions = CsvOptions(),
+    reading: Reading = Reading(),
     config: Config = None,
     json: Json = False,
 ) -> Outcome:
@@ -30,9 +29,14 @@ def smooth(
     ```
     """
     check_target(output, [model, *data])
-    from gpssm.cli._predictions import opened, records, state_columns, with_states, written
+    from gpssm.cli._predictions import opened, state_columns, with_states, written
+    from gpssm.cli._records import records_of
 
     system = with_states(opened(model), model, "there is nothing to estimate: smooth needs a state-space model")
-    episodes = records(system, data, text, time=time, episode=episode)
-    parts = [(record.name, state_columns(system.smooth(record), system.output_names, system.dt)) for record in episodes]
-    return written(output, parts, note="States are in the model's own units.", json=json, model=model)
+    records = records_of([(str(model), system)], reading, json=json)
+    parts = [
+        (record.name, state_columns(system.smooth(record), system.output_names, system.dt, records.recipe))
+        for record in records.read(data)
+    ]
+    note = "States are in the model's own units."
+    return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)

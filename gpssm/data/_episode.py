@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from ._errors import DataError, Numbers, check_entries, numeric_columns
+from ._named import check_not_transposed, named_columns
+from ._recipe import Recipe
 
 
 @final
@@ -27,6 +29,7 @@ class Episode:
     name: str
     output_names: tuple[str, ...]
     input_names: tuple[str, ...]
+    recipe: Recipe | None  # how it was read, where it was
 
     def __init__(
         self,
@@ -38,13 +41,19 @@ class Episode:
         name: str | None = None,
         output_names: Sequence[str] | None = None,
         input_names: Sequence[str] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         name = where = "episode" if name is None else str(name)
-        y = numeric_columns(y, what="y", where=where)
+        y, output_names = named_columns(y, output_names, what="y", where=where)
         if y.shape[0] == 0 or y.shape[1] == 0:
             raise DataError(f"{where}: y is empty (shape {y.shape}); an episode needs at least one step and one output")
-        u = np.zeros((y.shape[0], 0)) if u is None else numeric_columns(u, what="u", where=where)
+        if u is None:
+            u = np.zeros((y.shape[0], 0))
+        else:
+            u, input_names = named_columns(u, input_names, what="u", where=where)
         _check_lengths(y, u, where=where)
+        check_not_transposed(y, output_names, what="y", where=where)
+        check_not_transposed(u, input_names, what="u", where=where)
         outputs = _channel_names(output_names, prefix="y", count=y.shape[1], what="output", where=where)
         inputs = _channel_names(input_names, prefix="u", count=u.shape[1], what="input", where=where)
         _check_distinct(outputs + inputs, where=where)
@@ -75,6 +84,7 @@ class Episode:
         self._set("name", name)
         self._set("output_names", outputs)
         self._set("input_names", inputs)
+        self._set("recipe", recipe)
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)  # the class is frozen for everyone but its constructor

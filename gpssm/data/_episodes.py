@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import Any, final, overload
 
 import numpy as np
 
 from ._episode import Episode
 from ._errors import DataError, Numbers
-
-if TYPE_CHECKING:
-    pass
+from ._recipe import Recipe, other_units
 
 # Time steps computed from two files' time stamps differ in rounding; a real difference is larger than this.
 _DT_TOLERANCE = 1e-6
@@ -100,6 +98,11 @@ class Episodes:
     @property
     def input_names(self) -> tuple[str, ...]:
         return self._items[0].input_names
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the records were read, where they were."""
+        return self._items[0].recipe
 
     def __len__(self) -> int:
         return len(self._items)
@@ -205,6 +208,8 @@ def _check_agreement(first: Episode, other: Episode, *, position: int) -> None:
     ):
         if a != b:
             raise DataError(f"{pair} in the {what}: {a} and {b}; give all episodes the same channels in the same order")
+    for name, here, there in other_units(first.recipe, other.recipe):
+        raise DataError(f"{pair} in the unit of '{name}': {here} and {there}; convert one of them")
     if first.dt is None or other.dt is None:
         same_dt = first.dt is other.dt
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import jax.random as jr
 import numpy as np
@@ -12,9 +12,11 @@ from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
 from gpssm.data._holdout import context_length
+from gpssm.data._recipe import common_recipe
 from gpssm.evaluate._score import Score, score
 from gpssm.fitting import Fit
 from gpssm.predict import AbstractPredictor, Rollout
+from gpssm.readers import read
 
 SAMPLES = 200
 """Trajectories of a free run, and of predictions where they are short."""
@@ -57,7 +59,7 @@ class Judged:
 
 def judge(
     model: Fit | AbstractPredictor,
-    episodes: Episodes,
+    episodes: Any,
     *,
     n_init: int | None = None,
     horizons: Sequence[int] = (),
@@ -66,12 +68,14 @@ def judge(
 ) -> Judged:
     """Run a model over held-out records, freely and by `horizons`, and score it.
 
+    `episodes` may also be raw files, or whatever else `gpssm.read` takes: they are read as the training records were.
+
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
     whatever the horizons are. Horizons that the shortest record has no room for are left out.
     """
     system, key = predictor_of(model), as_key(key, seed)
-    episodes = judged_part(episodes)
+    episodes = judged_part(records_for([("the model", system)], episodes))
     n_init = default_n_init(system, episodes) if n_init is None else n_init
     checked(n_init, tuple(horizons), episodes)
     free = _free_runs(system, episodes, n_init, key)
@@ -90,6 +94,17 @@ def judged_ahead(model: Fit | AbstractPredictor, judged: Judged, horizons: Seque
     scores = {s.horizon: s for s in judged.scores[:-1]}
     scores |= {h: score(made[h], episodes, horizon=h, rng=_rng(key, h)) for h in new}
     return replace(judged, predictions=predictions, scores=(*(scores[h] for h in predictions), judged.free_run))
+
+
+def records_for(models: Sequence[tuple[str, Fit | AbstractPredictor]], data: Any) -> Episodes:
+    """Episodes as they are; raw files and the like as the training records of the models were read."""
+    if isinstance(data, Episodes):
+        return data
+    if isinstance(data, Episode):
+        return Episodes([data])
+    systems = [(name, predictor_of(model)) for name, model in models]
+    common = common_recipe([(name, system.recipe) for name, system in systems])
+    return systems[0][1].read(data) if common is None else read(data, recipe=common[1])
 
 
 def predictor_of(model: Fit | AbstractPredictor) -> AbstractPredictor:

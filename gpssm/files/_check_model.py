@@ -87,6 +87,12 @@ def _check_channels(channels: Channels) -> None:
     dt = channels.dt
     if dt is not None and not (isinstance(dt, float) and np.isfinite(dt) and dt > 0.0):
         raise FileError(f"the time step is {dt!r}")
+    count = len(channels.output_names) + len(channels.input_names)
+    if len(channels.low) not in (0, count) or len(channels.high) != len(channels.low):
+        raise FileError("there is not one range for each channel")
+    recipe = channels.recipe
+    if recipe is not None and (recipe.outputs, recipe.inputs) != (channels.output_names, channels.input_names):
+        raise FileError("the recipe of its data is for other channels")
 
 
 def _check_scaler(scaler: Scaler, channels: Channels) -> None:

@@ -38,14 +38,16 @@ def save(
     """Write a fit, or any model that predicts, with everything needed to use it, and its history.
 
     `settings` is whatever plain JSON should be remembered with it, such as the seed; `units` gives the units of
-    channels by name. Both come back in `describe`, as does the method of a fit. The file is written beside its final
-    place and then renamed: if anything fails, an old file stays as it was. A model with NaN parameters is refused.
+    channels by name, where the files that were read did not. Both come back in `describe`, as does the method of a fit.
+    How records were read belongs to the model and is kept with it. The file is written beside its final place and then
+    renamed: if anything fails, an old file stays as it was. A model with NaN parameters is refused.
     """
     system = model.system if isinstance(model, Fit) else model
     told = dict(settings or {})
     if isinstance(model, Fit):
         told = {"method": str(model.method), "result": model.result.name} | told
-    units = dict(units or {})
+    recipe = system.recipe
+    units = ({} if recipe is None else recipe.units_by_name) | dict(units or {})
     unknown = set(units) - {*system.output_names, *system.input_names}
     if unknown:
         raise ValueError(f"units are given for '{min(unknown)}', which is neither an output nor an input")
@@ -60,6 +62,7 @@ def save(
         "input_names": list(system.input_names),
         "dt": system.dt,
         "units": units,
+        "recipe": None if recipe is None else recipe.facts(),
         "versions": versions(),
         "settings": told,
         "summary": summary(system.history),
@@ -124,7 +127,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a model file says of itself, from its header alone.
 
     Keys: kind, parameters and what the kind of model says of itself, output_names, input_names, dt, units, versions,
-    settings, history (a summary), events, format_version, bytes.
+    settings, recipe (how the training records were read), history (a summary), events, format_version, bytes.
     """
     header: Header = read_header(place(path), KIND)
     content = header.content
@@ -134,6 +137,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
             **({} if "system" in content else {"kind": "System"}),
             **content["about"],
             **{name: content[name] for name in ("output_names", "input_names", "dt", "units", "versions", "settings")},
+            "recipe": content.get("recipe"),
             "history": content["summary"],
             "events": [] if history is None else history["events"],
             "format_version": header.version,

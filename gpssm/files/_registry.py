@@ -18,7 +18,7 @@ from gpjax.kernels.computations import (
 
 from gpssm._core._linalg import Factor
 from gpssm._core._params import LowerTriangular, Positive
-from gpssm.data import Scaler
+from gpssm.data import Recipe, Scaler
 from gpssm.inference.recognition import GRU, BiRNN, TanhRNN
 from gpssm.inference.recognition._birnn import Head
 from gpssm.kernels import Angles, ArcCosine0, Manifold
@@ -69,6 +69,7 @@ CLASSES: dict[str, type] = {
     "gpssm.LinearSystem": LinearSystem,
     "gpssm.Channels": Channels,
     "gpssm.Scaler": Scaler,
+    "gpssm.Recipe": Recipe,
     "gpssm.Lags": Lags,
     "gpssm.LinearRegression": LinearRegression,
     "gpssm.SparseRegression": SparseRegression,

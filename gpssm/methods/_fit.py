@@ -9,11 +9,13 @@ from gpjax.kernels import AbstractKernel
 from gpssm._core._devices import Devices
 from gpssm._core._errors import FileError
 from gpssm._core._random import AnyKey
-from gpssm.data import DataError, Episode, Episodes, Scaler
+from gpssm.data import DataError, Episode, Episodes, Recipe, Scaler
+from gpssm.data._enough import check_enough
 from gpssm.files import check_savable
 from gpssm.fitting import AbstractMethod, Fit, Progress, learn
 from gpssm.fitting._store import Keeper
 from gpssm.inference import AbstractRecognition
+from gpssm.methods._asked import asked_states
 from gpssm.methods._auto import Auto
 from gpssm.models import GPSSM, AbstractEmission, AbstractMean
 from gpssm.readers import read
@@ -63,6 +65,8 @@ def fit(
     Channels that are constant or copies of each other, and values far from all others, are told and kept among
     `history.events`: a model can be learnt from them, but rarely is meant to be.
 
+    More states than the measurements could tell apart are refused with a `DataError`, whatever the method.
+
     Ctrl-C ends the fit at the next safe point and returns the best so far, `result` being `Result.interrupted`.
     """
     if not isinstance(method, AbstractMethod):
@@ -71,7 +75,9 @@ def fit(
         )
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
     episodes = as_episodes(data, options)
-    judged = None if validation is None else as_episodes(validation, options)
+    judged = None if validation is None else as_episodes(validation, options, episodes.recipe)
+    for states in asked_states(method):
+        check_enough(episodes, states)
     _warn_if_unsavable(method, progress)
     remarks = suspicious(episodes)
     if devices is None or devices.is_first:
@@ -95,12 +101,14 @@ def fit(
     return made
 
 
-def as_episodes(data: Any, options: dict[str, Any]) -> Episodes:
-    """Episodes as they are, one episode as a set of one, and anything else read."""
+def as_episodes(data: Any, options: dict[str, Any], recipe: Recipe | None = None) -> Episodes:
+    """Episodes as they are, one episode as a set of one, and anything else read: as it is said, or by a recipe."""
     if isinstance(data, Episodes):
         return data
     if isinstance(data, Episode):
         return Episodes([data])
+    if options["outputs"] is None and recipe is not None:
+        return read(data, recipe=recipe)
     if options["outputs"] is None:
         raise DataError(
             f"say which columns of the {type(data).__name__} were measured and which applied: "

@@ -11,12 +11,13 @@ from jaxtyping import Float, PRNGKeyArray
 from gpssm._core._history import History
 from gpssm._core._precision import Portable, double_precision
 from gpssm._core._random import AnyKey, as_key
-from gpssm.data import DataError, Episode
+from gpssm.data import DataError, Episode, Episodes, Recipe
 from gpssm.filters import AbstractFilter
 from gpssm.inference import AbstractRecognition
 from gpssm.predict._channels import Channels
 from gpssm.predict._propagate import AbstractPropagation, Pathwise
 from gpssm.predict._rollout import Rollout
+from gpssm.readers import read
 
 Reader = AbstractFilter | AbstractRecognition
 """What reads the state off the outputs: a filter on the learnt model, or a recognition network."""
@@ -144,6 +145,20 @@ class AbstractPredictor(ABC, Portable):
     def dt(self) -> float | None:
         """Time between two steps, where it is known."""
         return self.channels.dt
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the training records were read; None where they were made of arrays."""
+        return self.channels.recipe
+
+    def read(self, source: Any, **changes: Any) -> Episodes:
+        """Records from raw files, frames and whatever else `gpssm.read` takes, read as the training records were.
+
+        What is given by name, such as `time=` or `resample=`, is taken instead of what the model remembers.
+        """
+        channels = self.channels
+        recipe = channels.recipe or Recipe(channels.output_names, channels.input_names)
+        return read(source, recipe=recipe, **changes)
 
     @property
     @abstractmethod

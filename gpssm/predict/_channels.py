@@ -1,35 +1,62 @@
 """The channels a model was fitted to, and the checks of what is given to it afterwards."""
 
+import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
 
-from gpssm.data import DataError, Episode, Episodes
+from gpssm.data import DataError, Episode, Episodes, Recipe
+from gpssm.data._recipe import other_units
+
+log = logging.getLogger("gpssm")
 
 DT_TOLERANCE = 1e-3
 """As far as rounded time stamps may carry two records of one rate apart."""
 
 
+FAR = 3.0
+"""How many times the range of training values a record may lie beyond it before that is said."""
+
+
 @final
 @dataclass(frozen=True)
 class Channels:
-    """Names of outputs and inputs, and the time step."""
+    """Names of outputs and inputs, and the time step; how the training records were read, and what values they had."""
 
     output_names: tuple[str, ...]
     input_names: tuple[str, ...]
     dt: float | None = None
+    # Two models of the same channels may be mixed and compared however their records were read.
+    recipe: Recipe | None = field(default=None, compare=False)
+    low: tuple[float, ...] = field(default=(), compare=False)
+    """The smallest value of each output and then of each input in training; empty where they were not kept."""
+    high: tuple[float, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, episodes: Episodes | Episode) -> "Channels":
         """Those of the training episodes."""
-        return cls(episodes.output_names, episodes.input_names, episodes.dt)
+        records = [episodes] if isinstance(episodes, Episode) else list(episodes)
+        values = np.concatenate([np.concatenate([e.y_with_nan, e.u], axis=1) for e in records])
+        # Where nothing was measured at all, nothing is known.
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        known = bool(np.isfinite(low).all())
+        return cls(
+            episodes.output_names,
+            episodes.input_names,
+            episodes.dt,
+            episodes.recipe,
+            tuple(low.tolist()) if known else (),
+            tuple(high.tolist()) if known else (),
+        )
 
     def check(self, episode: Episode) -> None:
-        """Complain about a record with other channels, with channels in another order, or with another time step.
+        """Complain about a record with other channels, with channels in another order, in other units, or with another
+        time step, and warn of values far from all that were trained on.
 
         Channels that were never named (y0, u0, ...) are taken in their order.
         """
@@ -49,13 +76,32 @@ class Channels:
                 f"'{episode.name}' has the {what}s {_listed(found)}, but the model was fitted to {_listed(wanted)}: "
                 f"{fix}"
             )
+        for name, unit, wanted in other_units(episode.recipe, self.recipe):
+            raise DataError(
+                f"'{episode.name}' has '{name}' in {unit}, but the model was fitted to {wanted}: convert the record"
+            )
+        self._warn_if_far(episode)
         if self.dt is None or episode.dt is None:
             return
         if not math.isclose(self.dt, episode.dt, rel_tol=DT_TOLERANCE):
             raise DataError(
                 f"'{episode.name}' has the time step {episode.dt:g}, but the model was fitted to {self.dt:g}: "
-                "resample the record to the time step of the model"
+                f"bring it to that step, as with system.read(..., resample={self.dt:g}) (--resample {self.dt:g})"
             )
+
+    def _warn_if_far(self, episode: Episode) -> None:
+        """A record in other units has other values, and a model knows nothing of values that it never saw."""
+        if not self.low:
+            return
+        values = np.concatenate([episode.y_with_nan, episode.u], axis=1)
+        lows, highs = np.fmin.reduce(values), np.fmax.reduce(values)
+        for i, name in enumerate((*self.output_names, *self.input_names)):
+            width = self.high[i] - self.low[i]
+            if width > 0.0 and (highs[i] > self.high[i] + FAR * width or lows[i] < self.low[i] - FAR * width):
+                _warn_once(
+                    f"'{episode.name}': '{name}' lies between {lows[i]:.4g} and {highs[i]:.4g}, in training between "
+                    f"{self.low[i]:.4g} and {self.high[i]:.4g}: is it in another unit? The model never saw such values"
+                )
 
     def check_samples(self, num_samples: int) -> None:
         """Complain about a prediction without samples."""
@@ -101,6 +147,12 @@ class Channels:
         return np.stack(
             [_numbers(inputs[names[name]], f"the future input '{name}'") for name in self.input_names], axis=1
         )
+
+
+@lru_cache(maxsize=256)
+def _warn_once(message: str) -> None:
+    """A report asks for hundreds of predictions of one record."""
+    log.warning("%s", message)
 
 
 def _numbers(values: Any, what: str) -> np.ndarray:

@@ -3,7 +3,8 @@
 from gpssm.readers._any import read
 from gpssm.readers._benchmark import from_benchmark
 from gpssm.readers._csv import CsvFormat
-from gpssm.readers._examine import Examination, Finding, examine
+from gpssm.readers._examine import Examination, examine
+from gpssm.readers._finding import Finding
 from gpssm.readers._frames import from_dataframe
 from gpssm.readers._pairs import from_pairs
 from gpssm.readers._read import read_csv, read_files, read_inputs, read_mat, read_npz, read_parquet

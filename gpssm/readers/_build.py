@@ -1,117 +1,128 @@
-"""From tables and a selection of columns to episodes: the one place where all readers meet."""
+"""From tables and a recipe to episodes: the one place where all readers meet."""
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
 
-from gpssm.data import DataError, Episode, Episodes
-from gpssm.data._errors import LARGEST_VALUE
+from gpssm.data import DataError, Episode, Episodes, Recipe
+from gpssm.data._recipe import TIME_UNITS
+from gpssm.readers._channels import input_values, output_values
+from gpssm.readers._clock import check_unused_clock
+from gpssm.readers._faults import Faults
+from gpssm.readers._parts import parts
 from gpssm.readers._resample import resampled
-from gpssm.readers._select import Selection
 from gpssm.readers._table import Table, rows_of
-from gpssm.readers._time import check_rising, even_step, stamps
+from gpssm.readers._time import check_rising, even_step, repeat_fault, repeats, stamps
+from gpssm.readers._units import Units
+
+log = logging.getLogger("gpssm")
+
+MOST_ROWS = 30.0
+"""How many rows resampling may make of one, or one of how many, before that is said."""
 
 
-def build(tables: Iterable[Table], selection: Selection) -> Episodes:
-    """One episode per table, or per value of the episode column."""
-    episodes = [_episode(part, name, selection) for table in tables for name, part in _parts(table, selection.episode)]
+def build(tables: Iterable[Table], recipe: Recipe, faults: Faults | None = None) -> Episodes:
+    """One episode per table, or per value of the episode column. All faults are found before one is told; `faults`
+    has those of tables that could not be read."""
+    faults = Faults() if faults is None else faults
+    episodes: list[Episode] = []
+    units = Units(recipe)
+    for table in tables:
+        with faults.noted():
+            units.note(table, faults)
+            for name, part in parts(table, recipe.episode):
+                episode = _episode(part, name, recipe, faults)
+                episodes += [] if episode is None else [episode]
+    faults.complain()
     _check_measured(episodes)
-    return Episodes(_with_common_step(episodes))
+    used = replace(recipe, units=units.found, clock=units.clock)
+    return Episodes(episode._replace(recipe=used) for episode in _with_common_step(episodes))
 
 
-def input_rows(table: Table, inputs: tuple[str, ...], time: str | None) -> Float64[np.ndarray, "T P"]:
-    """The inputs alone, for records of the future, whose outputs nobody knows."""
-    if time is not None:
-        values = stamps(table, time)
-        check_rising(table, time, values)
-        if len(values) > 1:
-            even_step(table, time, values)
-    return _inputs(table, inputs)
+def input_rows(table: Table, recipe: Recipe) -> Float64[np.ndarray, "T P"]:
+    """The inputs alone, for records of the future, whose outputs nobody knows. Their time stamps may be left out."""
+    faults = Faults()
+    Units(recipe).note(table, faults)
+    time = None
+    if recipe.time is not None and table.holds(recipe.time) and len(table) > 1:
+        table, time = _in_time(table, recipe, faults)
+    elif recipe.time is None:
+        with faults.noted():
+            check_unused_clock(table, recipe)
+    u = input_values(table, recipe, faults)
+    faults.complain()
+    if time is not None and recipe.resample is not None:
+        _, u, _ = resampled(time, np.zeros((len(time), 1)), u, recipe.resample, table.source)
+    return u
 
 
-def _parts(table: Table, episode: str | None) -> Iterator[tuple[str, Table]]:
-    """Records told apart by a column; a value may not come back after another, for that would glue two stretches."""
-    if episode is None:
-        yield table.source, table
-        return
-    cells = table.column(episode, "episode")
-    labels = [_label(cell) for cell in cells]
-    finished: set[str] = set()
-    start = 0
-    for row in range(len(labels) + 1):
-        if row < len(labels) and not labels[row]:
-            raise DataError(
-                f"{table.source}: column '{episode}' (episode), {table.where(row)}: the cell is empty; say to which "
-                "record the row belongs"
-            )
-        if row < len(labels) and labels[row] == labels[start]:
-            continue
-        finished.add(labels[start])
-        yield f"{table.source} [{episode}={labels[start]}]", rows_of(table, np.arange(start, row))
-        start = row
-        if row < len(labels) and labels[row] in finished:
-            raise DataError(
-                f"{table.source}: column '{episode}' (episode), {table.where(row)}: '{labels[row]}' comes back after "
-                f"'{labels[row - 1]}'; sort the file so that the rows of a record stand together"
-            )
-
-
-def _label(cell: object) -> str:
-    if cell is None or (isinstance(cell, float | np.floating) and np.isnan(cell)):
-        return ""
-    return str(cell).strip()
-
-
-def _episode(table: Table, name: str, selection: Selection) -> Episode:
+def _episode(table: Table, name: str, recipe: Recipe, faults: Faults) -> Episode | None:
+    """The record, or None where it has faults."""
     if len(table) < 2:
         place = f" ({table.where(0)})" if len(table) else ""
-        raise DataError(f"{name}: only {len(table)} row{place}; a record needs at least 2, better dozens: add samples")
-    y = _outputs(table, selection.outputs)
-    u = _inputs(table, selection.inputs)
-    dt = selection.dt
-    if selection.time is not None:
-        time = stamps(table, selection.time)
-        check_rising(table, selection.time, time)
-        if selection.resample is not None:
-            y, u, dt = resampled(time, y, u, selection.resample, name)
-        else:
-            dt = even_step(table, selection.time, time)
-    if not np.isfinite(y).any():
-        columns = ", ".join(f"'{output}'" for output in selection.outputs)
-        raise DataError(
-            f"{name}: no output was measured at all (column {columns} is empty on every line); leave it out"
-        )
-    return Episode(y=y, u=u, dt=dt, name=name, output_names=list(selection.outputs), input_names=list(selection.inputs))
+        faults.add(f"{name}: only {len(table)} row{place}; a record needs at least 2, better dozens: add samples")
+        return None
+    here = Faults()
+    table, time = _in_time(table, recipe, here)
+    y = output_values(table, recipe, here)
+    u = input_values(table, recipe, here)
+    with here.noted():
+        check_unused_clock(table, recipe)
+    dt = recipe.dt
+    if time is not None and recipe.time is not None and not here:
+        with here.noted():
+            if recipe.resample is None:
+                dt = even_step(table, recipe.time, time)
+            else:
+                y, u, dt = resampled(time, y, u, recipe.resample, name)
+                _warn_of_scale(name, time, recipe.resample)
+    if not here and not np.isfinite(y).any():
+        columns = ", ".join(f"'{output}'" for output in recipe.outputs)
+        here.add(f"{name}: no output was measured at all (column {columns} is empty on every line); leave it out")
+    if here:
+        faults.take(here)
+        return None
+    return Episode(y=y, u=u, dt=dt, name=name, output_names=recipe.outputs, input_names=recipe.inputs)
 
 
-def _outputs(table: Table, names: tuple[str, ...]) -> Float64[np.ndarray, "T O"]:
-    columns = [table.values(name, "output") for name in names]
-    for name, values in zip(names, columns, strict=True):
-        _check_size(table, name, "output", values, "leave the cell empty if the measurement is missing")
-    return np.stack(columns, axis=1)
-
-
-def _inputs(table: Table, names: tuple[str, ...]) -> Float64[np.ndarray, "T P"]:
-    columns = [table.values(name, "input") for name in names]
-    for name, values in zip(names, columns, strict=True):
-        for row in np.flatnonzero(np.isnan(values))[:1]:
-            count = int(np.isnan(values).sum())
-            more = f" (and {count - 1} more)" if count > 1 else ""
+def _in_time(table: Table, recipe: Recipe, faults: Faults) -> tuple[Table, np.ndarray | None]:
+    """The rows with rising stamps, and the stamps; None if there are none, or none that could be used."""
+    if recipe.time is None:
+        return table, None
+    with faults.noted():
+        told = table.unit(recipe.time)
+        if recipe.time_unit is not None and told in TIME_UNITS and told != recipe.time_unit:
             raise DataError(
-                f"{table.source}: column '{name}' (input), {table.where(int(row))}: the value is missing{more}; inputs "
-                "must be known at every step: fill it in (interpolate, or repeat the value that was held), or cut the "
-                "record there"
+                f"{table.source}: column '{recipe.time}' (time) is in {told}, but time_unit is '{recipe.time_unit}' "
+                f"(--time-unit {recipe.time_unit}); give the unit of the file"
             )
-        _check_size(table, name, "input", values, "inputs must be known at every step: correct it")
-    return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0))
+        time = stamps(table, recipe.time, recipe.time_unit)
+        twice = repeats(time)
+        if twice.any() and not recipe.drop_repeats:
+            faults.add(repeat_fault(table, recipe.time, time))
+        kept = np.flatnonzero(~twice)
+        once, time = rows_of(table, kept), time[kept]
+        check_rising(once, recipe.time, time)
+        if len(time) < 2:
+            raise DataError(f"{table.source}: only {len(time)} row has a time of its own; a record needs at least 2")
+        if recipe.resample is None:
+            # Also told where other faults keep the record from being built.
+            even_step(once, recipe.time, time)
+        return (once if recipe.drop_repeats else table), time
+    return table, None
 
 
-def _check_size(table: Table, name: str, role: str, values: Float64[np.ndarray, " T"], fix: str) -> None:
-    for row in np.flatnonzero(np.isinf(values) | (np.abs(values) > LARGEST_VALUE))[:1]:
-        what = "infinite" if np.isinf(values[row]) else f"{values[row]:g}, beyond anything measurable"
-        raise DataError(
-            f"{table.source}: column '{name}' ({role}), {table.where(int(row))}: the value is {what}; {fix}"
+def _warn_of_scale(name: str, time: Float64[np.ndarray, " T"], step: float) -> None:
+    """Milliseconds taken for seconds would become a thousand rows each, or one of a thousand."""
+    rows = float(np.median(np.diff(time))) / step
+    if not 1.0 / MOST_ROWS < rows < MOST_ROWS:
+        much = f"{rows:.3g} rows are made of each" if rows > 1.0 else f"one row is kept of {1.0 / rows:.3g}"
+        log.warning(
+            "%s: with a step of %g %s: does its time count another unit? Say it with time_unit= (--time-unit)",
+            *(name, step, much),
         )
 
 
@@ -122,11 +133,22 @@ def _with_common_step(episodes: list[Episode]) -> list[Episode]:
         if first.dt is None or other.dt is None or abs(first.dt - other.dt) <= 1e-3 * first.dt:
             continue
         raise DataError(
-            f"{other.name}: its time step is {other.dt:g}, that of {first.name} is {first.dt:g}; bring all "
-            "records to one "
-            f"step, as with resample={max(first.dt, other.dt):g} (--resample {max(first.dt, other.dt):g})"
+            f"{other.name}: its time step is {other.dt:g}, that of {first.name} is {first.dt:g}; "
+            + _step_advice(first.dt, other.dt)
         )
     return [episode._replace(dt=first.dt) for episode in episodes]
+
+
+def _step_advice(one: float, other: float) -> str:
+    ratio = max(one, other) / min(one, other)
+    for factor, words in ((1e3, "milliseconds and the other seconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
+        if abs(ratio - factor) <= 1e-3 * factor:
+            return (
+                f"that is {factor:g} times as much: does one file count {words}? Convert that column, so that all "
+                "files have one unit, and tell it with time_unit= (--time-unit)"
+            )
+    step = max(one, other)
+    return f"bring all records to one step, as with resample={step:g} (--resample {step:g})"
 
 
 def _check_measured(episodes: list[Episode]) -> None:

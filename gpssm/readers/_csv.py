@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from gpssm.data import DataError
-from gpssm.readers._numbers import _NUMBER, NumberFormat
+from gpssm.readers._numbers import _NUMBER, NumberFormat, is_word
 from gpssm.readers._open import opened
 from gpssm.readers._table import Table
+from gpssm.readers._words import without_words
 
 _DELIMITERS = (",", ";", "\t")
 _NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -32,8 +33,8 @@ class CsvFormat:
             raise DataError(f"delimiter and decimal sign are both {self.decimal!r}; no file can be read that way")
 
 
-def read_table(path: Path, style: CsvFormat, shown: str) -> Table:
-    """The cells of a file as text; `shown` is what complaints call it."""
+def read_table(path: Path, style: CsvFormat, shown: str, skip: int = 0) -> Table:
+    """The cells of a file as text; `shown` is what complaints call it, `skip` the rows of words below the header."""
     text = _text(path, shown)
     skipped = 0
     lines = io.StringIO(text, newline=None).read().split("\n")
@@ -41,7 +42,7 @@ def read_table(path: Path, style: CsvFormat, shown: str) -> Table:
         skipped += 1
     if skipped == len(lines):
         raise DataError(f"{shown}: the file is empty; it needs a header line with column names and rows of numbers")
-    delimiter = style.delimiter or _delimiter(lines[skipped:], shown, skipped + 1)
+    delimiter = style.delimiter or _delimiter(lines[skipped:], shown, skipped + 1, style.decimal)
     if style.decimal == "," and delimiter == ",":
         raise DataError(
             f"{shown}, line {skipped + 1}: columns are separated by commas, so a decimal comma cannot be told "
@@ -53,14 +54,19 @@ def read_table(path: Path, style: CsvFormat, shown: str) -> Table:
     _check_header(header, delimiter, shown, places[0])
     if len(rows) == 1:
         raise DataError(f"{shown}: there are no rows below the header on line {places[0]}; add the samples")
-    body = [_fitted(row, header, shown, place, delimiter) for row, place in zip(rows[1:], places[1:], strict=True)]
+    numbers = NumberFormat(decimal=style.decimal)
+    below = without_words(rows[1:], places[1:], skip, lambda cell: is_word(cell, numbers), shown)
+    if not below.rows:
+        raise DataError(f"{shown}: there are no rows of numbers below the header on line {places[0]}; add the samples")
+    body = [_fitted(row, header, shown, place, delimiter) for row, place in zip(below.rows, below.places, strict=True)]
     columns = np.array(body, dtype=object)
     return Table(
         source=shown,
         names=header,
         cells=tuple(columns[:, i] for i in range(len(header))),
-        places=np.array(places[1:]),
-        numbers=NumberFormat(decimal=style.decimal),
+        places=np.array(below.places),
+        numbers=numbers,
+        units=(*below.units, *[""] * len(header))[: len(header)] if below.units else (),
     )
 
 
@@ -84,7 +90,7 @@ def _text(path: Path, shown: str) -> str:
         raise DataError(f"{shown}, line {line}: not valid UTF-8 text; save the file as CSV in UTF-8") from error
 
 
-def _delimiter(lines: list[str], shown: str, line: int) -> str:
+def _delimiter(lines: list[str], shown: str, line: int, decimal: str) -> str:
     header, *below = lines
     found = [sign for sign in _DELIMITERS if sign in header and _separates(sign, header, shown, line)]
     if len(found) > 1:
@@ -103,7 +109,8 @@ def _delimiter(lines: list[str], shown: str, line: int) -> str:
             f"{shown}, line {line}: columns seem to be separated by {sign}, but a comma, a semicolon or a tab is "
             "expected; save the file with one of them, or name a single separating character with --delimiter"
         )
-    return ","
+    # A single column: whatever its numbers do not hold.
+    return "," if decimal == "." else ";"
 
 
 def _separates(sign: str, header: str, shown: str, line: int) -> bool:

@@ -7,20 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from gpssm.data import DataError, Episodes
+from gpssm.data import Episodes
+from gpssm.readers._faults import Faults
+from gpssm.readers._finding import Finding, few, scales
 
 FEW_STEPS = 20
 CLIPPED_SHARE = 0.02
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something worth knowing about one channel or record. A serious one makes the records unfit for learning."""
-
-    channel: str
-    message: str
-    advice: str
-    serious: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,10 +42,12 @@ class Examination:
         return not any(finding.serious for finding in self.findings)
 
     def require_fit_for_learning(self, source: str = "the records") -> None:
-        """Raise the first serious finding as an error."""
+        """Raise all serious findings as one error."""
+        faults = Faults()
         for finding in self.findings:
             if finding.serious:
-                raise DataError(f"{source}: {finding.channel}: {finding.message}; {finding.advice}")
+                faults.add(f"{source}: {finding.channel}: {finding.message}; {finding.advice}")
+        faults.complain()
 
 
 def examine(episodes: Episodes) -> Examination:
@@ -61,8 +55,10 @@ def examine(episodes: Episodes) -> Examination:
     data = _columns(episodes)
     channels = tuple(_channel(name, role, values) for name, role, values in data)
     findings = [
+        *few(episodes),
         *_constant(data),
         *_duplicated(data),
+        *scales(episodes),
         *_gaps(episodes),
         *_clipped(data),
         *_outliers(data),
@@ -73,9 +69,17 @@ def examine(episodes: Episodes) -> Examination:
 
 def suspicious(episodes: Episodes) -> list[str]:
     """What nobody would want to learn from without knowing it, in sentences: channels that are constant or copies of
-    each other, values far from all others, and outputs that were hardly measured."""
+    each other, records in what seems another unit, values far from all others, and outputs that were hardly measured.
+    """
     data = _columns(episodes)
-    findings = [*_constant(data), *_duplicated(data), *_outliers(data), *_scarce(data)]
+    findings = [
+        *few(episodes),
+        *_constant(data),
+        *_duplicated(data),
+        *scales(episodes),
+        *_outliers(data),
+        *_scarce(data),
+    ]
     return [f"{finding.channel} {finding.message}; {finding.advice}" for finding in findings]
 
 

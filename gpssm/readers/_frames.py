@@ -18,21 +18,23 @@ _PARQUET = ("pyarrow", "polars")
 def from_dataframe(
     frame: Any,
     *,
-    outputs: Names,
-    inputs: Names = (),
+    outputs: Names | None = None,
+    inputs: Names | None = None,
     time: str | None = None,
     dt: float | int | None = None,
     episode: str | None = None,
     resample: float | int | None = None,
     name: str = "data frame",
+    **how: Any,
 ) -> Episodes:
     """Episodes from a data frame of pandas, polars, PyArrow or anything else narwhals knows.
 
     One record, or several told apart by the column `episode`. Null and NaN in an output mean missing. Complaints count
-    rows from 0, as frames do.
+    rows from 0, as frames do. An index of dates can be named as a column, by its name or as `index`. Other arguments as
+    in `read`.
     """
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    return build([frame_table(frame, name)], selection)
+    recipe = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample, **how)
+    return build([frame_table(frame, name)], recipe)
 
 
 def frame_table(frame: Any, shown: str) -> Table:
@@ -54,6 +56,12 @@ def frame_table(frame: Any, shown: str) -> Table:
     names = tuple(str(name) for name in eager.columns)
     # By position: a frame may number its columns, or call them by tuples.
     cells = tuple(_cells(eager[:, i]) for i in range(len(names)))
+    index: Any = getattr(frame, "index", None)
+    if index is not None and getattr(getattr(index, "dtype", None), "kind", "") == "M":
+        # Time in the index would be lost, and with it that rows are uneven.
+        called = str(index.name or "index")
+        if called not in names:
+            names, cells = (*names, called), (*cells, np.asarray(index.to_numpy(), dtype="datetime64[ns]"))
     return Table(shown, names, cells, np.arange(eager.shape[0]), place="row")
 
 

@@ -14,6 +14,8 @@ _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([, ']\d{3})+(\.\d*)?", re.ASCII)
 _WITH_UNIT = re.compile(r"([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*[^\d\s.,;+-]\S*", re.ASCII)
+_DIGITS = re.compile(r"[+-]?[\d.]")
+_PER = re.compile(r"1\s*/\s*[^\W\d]")  # 1/min
 _FORTRAN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[dD][+-]?\d+", re.ASCII)
 
 
@@ -56,9 +58,31 @@ def parse_numbers(cells: Shaped[np.ndarray, " T"], table: Placed, name: str, rol
             "numbers first"
         )
     values = np.empty(len(cells), dtype=np.float64)
+    first: DataError | None = None
+    others: list[int] = []
     for row, cell in enumerate(cells):
-        values[row] = _number(cell, table, name, role, row)
-    return values
+        try:
+            values[row] = _number(cell, table, name, role, row)
+        except DataError as error:
+            if first is not None:
+                others.append(row)
+            first = first or error
+    if first is None:
+        return values
+    if not others:
+        raise first
+    listed = ", ".join(table.where(row) for row in others[:5]) + (", ..." if len(others) > 5 else "")
+    raise DataError(f"{first} ({len(others)} more such cell{'s' if len(others) > 1 else ''}: {listed})")
+
+
+def is_word(cell: str, numbers: NumberFormat) -> bool:
+    """Whether a cell holds something that is neither a number nor missing, nor a date or the like."""
+    text = cell.strip()
+    plain = text if numbers.decimal == "." else _with_point(text, numbers.decimal)
+    if _PER.match(text):
+        return True
+    number = plain is not None and _NUMBER.fullmatch(plain)
+    return not (number or _INFINITE.fullmatch(text) or text.casefold() in numbers.missing or _DIGITS.match(text))
 
 
 def _kind(cells: np.ndarray) -> str:

@@ -2,26 +2,32 @@
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
-from gpssm.data import DataError, Episodes
+from gpssm.data import DataError, Episodes, Recipe
+from gpssm.data._recipe import split_unit
 from gpssm.readers._build import build, input_rows
+from gpssm.readers._clock import looks_like_time
 from gpssm.readers._csv import CsvFormat, read_table
+from gpssm.readers._faults import Faults
 from gpssm.readers._frames import parquet_table
 from gpssm.readers._mat import mat_names, mat_table
 from gpssm.readers._npz import npz_names, npz_table
 from gpssm.readers._open import named, opened
-from gpssm.readers._select import Names, Selection, name_list, select
+from gpssm.readers._select import Names, select, style_of
 from gpssm.readers._table import Table
 
+_UNKNOWN = "(outputs to come)"
 Paths = str | Path | Iterable[str | Path]
 
 _TEXT = (".csv", ".txt", ".tsv", ".dat")
-_KNOWN = (*_TEXT, ".parquet", ".npz", ".mat")
+KNOWN = (*_TEXT, ".parquet", ".npz", ".mat")
 _ADVICE = {
     ".xlsx": "export the sheet as CSV",
     ".xls": "export the sheet as CSV",
@@ -37,110 +43,82 @@ _ADVICE = {
 def read_files(
     paths: Paths,
     *,
-    outputs: Names,
-    inputs: Names = (),
+    outputs: Names | None = None,
+    inputs: Names | None = None,
     time: str | None = None,
     dt: float | int | None = None,
     episode: str | None = None,
     resample: float | int | None = None,
     style: CsvFormat | None = None,
+    **how: Any,
 ) -> Episodes:
     """Episodes from CSV, Parquet, NPZ or MAT files, told by their endings; several files are several records.
 
-    - `outputs`, `inputs`: the columns that were measured and those that were applied.
-    - `time`: the column of time stamps, numbers or ISO dates; or `dt`, the time between two rows.
-    - `episode`: a column that tells records in one file apart.
-    - `resample`: bring unevenly sampled records to this time step; nothing is resampled unless asked.
-    - `style`: delimiter and decimal sign of CSV files.
-
-    An empty cell in an output means missing; in an input it is an error.
+    The arguments are those of `read`. All faults of all files are told at once.
     """
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    wanted = _wanted(selection)
-    return build((_table(path, wanted, style or CsvFormat()) for path in expand(paths)), selection)
+    recipe = select(
+        outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample, style=style, **how
+    )
+    return _read(paths, recipe, lambda path: file_table(path, recipe))
 
 
-def read_csv(
-    paths: Paths,
-    *,
-    outputs: Names,
-    inputs: Names = (),
-    time: str | None = None,
-    dt: float | int | None = None,
-    episode: str | None = None,
-    resample: float | int | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
-) -> Episodes:
+def read_csv(paths: Paths, *, outputs: Names, delimiter: str | None = None, decimal: str = ".", **how: Any) -> Episodes:
     """Episodes from CSV files: one path, a pattern such as `runs/*.csv`, or a list; each file is a record.
 
     The columns are those of the header line. Commas, semicolons and tabs are recognised as delimiters; a decimal comma
     is accepted with `decimal=","` where columns are not separated by commas, too. Other arguments as in `read`.
     """
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    style = CsvFormat(delimiter, decimal)
-    return build((read_table(path, style, str(path)) for path in expand(paths)), selection)
+    recipe = select(outputs=outputs, style=CsvFormat(delimiter, decimal), **how)
+    return _read(paths, recipe, lambda path: read_table(path, style_of(recipe), str(path), recipe.skip_rows))
 
 
-def read_parquet(
-    paths: Paths,
-    *,
-    outputs: Names,
-    inputs: Names = (),
-    time: str | None = None,
-    dt: float | int | None = None,
-    episode: str | None = None,
-    resample: float | int | None = None,
-) -> Episodes:
+def read_parquet(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from Parquet files; arguments as in `read`."""
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    return build((parquet_table(path, str(path)) for path in expand(paths)), selection)
+    return _read(paths, select(outputs=outputs, **how), lambda path: parquet_table(path, str(path)))
 
 
-def read_npz(
-    paths: Paths,
-    *,
-    outputs: Names,
-    inputs: Names = (),
-    time: str | None = None,
-    dt: float | int | None = None,
-    episode: str | None = None,
-    resample: float | int | None = None,
-) -> Episodes:
+def read_npz(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from NumPy archives of named vectors; a matrix `y` is asked for by column, as y0, y1. See `read`."""
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    tables = (npz_table(path, _wanted(selection), str(path)) for path in expand(paths))
-    return build(tables, selection)
+    recipe = select(outputs=outputs, **how)
+    return _read(paths, recipe, lambda path: npz_table(path, recipe.columns, str(path)))
 
 
-def read_mat(
-    paths: Paths,
-    *,
-    outputs: Names,
-    inputs: Names = (),
-    time: str | None = None,
-    dt: float | int | None = None,
-    episode: str | None = None,
-    resample: float | int | None = None,
-) -> Episodes:
+def read_mat(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from MATLAB files (up to version 7) of named vectors; otherwise as `read_npz`."""
-    selection = select(outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample)
-    tables = (mat_table(path, _wanted(selection), str(path)) for path in expand(paths))
-    return build(tables, selection)
+    recipe = select(outputs=outputs, **how)
+    return _read(paths, recipe, lambda path: mat_table(path, recipe.columns, str(path)))
 
 
 def read_inputs(
-    path: str | Path, *, inputs: Names, time: str | None = None, style: CsvFormat | None = None
+    path: str | Path,
+    *,
+    inputs: Names | None = None,
+    time: str | None = None,
+    style: CsvFormat | None = None,
+    recipe: Recipe | None = None,
+    **how: Any,
 ) -> Float64[np.ndarray, "T P"]:
-    """The inputs of a record whose outputs are not known yet: the rows of a forecast to come."""
-    names = name_list(inputs)
-    wanted = (*names, *(() if time is None else (time,)))
+    """The inputs of a record whose outputs are not known yet: the rows of a forecast to come.
+
+    With the recipe of a model (`system.recipe`) they are read as its training records were; a column of time stamps may
+    be left out, and rows are steps then.
+    """
+    if recipe is None:
+        # Nobody asks for outputs here, but no recipe is without.
+        chosen = select(outputs=_UNKNOWN, inputs=inputs, time=time, style=style, **how)
+    else:
+        chosen = select(inputs=inputs, time=time, style=style, recipe=recipe, **how)
     (one,) = expand(path)
-    table = _table(one, wanted, style or CsvFormat())
-    return input_rows(table, names, time)
+    there = column_names(one, style_of(chosen), chosen.skip_rows)
+    stamped = chosen.time is not None and (time is not None or any(chosen.time == bare for bare in _bare(there)))
+    wanted = (*chosen.inputs, *((chosen.time,) if stamped and chosen.time is not None else ()))
+    table = file_table(one, chosen, wanted)
+    if time:
+        table.column(time, "time")  # what was asked for must be there
+    return input_rows(table, chosen)
 
 
-def column_names(path: str | Path, style: CsvFormat | None = None) -> tuple[str, ...]:
+def column_names(path: str | Path, style: CsvFormat | None = None, skip: int = 0) -> tuple[str, ...]:
     """The names of the columns of one file."""
     (one,) = expand(path)
     suffix = one.suffix.lower()
@@ -148,7 +126,7 @@ def column_names(path: str | Path, style: CsvFormat | None = None) -> tuple[str,
         return npz_names(one, str(one))
     if suffix == ".mat":
         return mat_names(one, str(one))
-    return _table(one, (), style or CsvFormat()).names
+    return any_table(one, (), style or CsvFormat(), skip).names
 
 
 def expand(paths: Paths) -> Iterator[Path]:
@@ -172,12 +150,34 @@ def expand(paths: Paths) -> Iterator[Path]:
             yield path
 
 
-def _wanted(selection: Selection) -> tuple[str, ...]:
-    extra = (name for name in (selection.time, selection.episode) if name is not None)
-    return (*selection.outputs, *selection.inputs, *extra)
+def file_table(path: Path, recipe: Recipe, wanted: tuple[str, ...] | None = None) -> Table:
+    """The columns of a file that a recipe asks for, and of an archive also a clock that it does not ask for."""
+    asked = recipe.columns if wanted is None else wanted
+    if recipe.time is None and path.suffix.lower() in (".npz", ".mat"):
+        clocks = tuple(name for name in column_names(path) if looks_like_time(name) and name not in asked)
+        # One of another length, or of words, is no clock of these rows.
+        with suppress(DataError):
+            return any_table(path, (*asked, *clocks), style_of(recipe), recipe.skip_rows)
+    return any_table(path, asked, style_of(recipe), recipe.skip_rows)
 
 
-def _table(path: Path, wanted: tuple[str, ...], style: CsvFormat) -> Table:
+def _read(paths: Paths, recipe: Recipe, table: Callable[[Path], Table]) -> Episodes:
+    """Every file is looked at, also after one that cannot be used."""
+    faults, tables = Faults(), []
+    for path in expand(paths):
+        with faults.noted():
+            tables.append(table(path))
+    return build(tables, recipe, faults)
+
+
+def _bare(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield name
+        yield split_unit(name)[0]
+
+
+def any_table(path: Path, wanted: tuple[str, ...], style: CsvFormat, skip: int) -> Table:
+    """The columns of a file of any kind; of archives the wanted ones alone."""
     shown, suffix = str(path), path.suffix.lower()
     # Said before a word on the ending.
     with opened(path, shown):
@@ -189,6 +189,6 @@ def _table(path: Path, wanted: tuple[str, ...], style: CsvFormat) -> Table:
     if suffix == ".parquet":
         return parquet_table(path, shown)
     if suffix in _TEXT:
-        return read_table(path, style, shown)
-    advice = _ADVICE.get(suffix, f"use one of {', '.join(_KNOWN)}")
+        return read_table(path, style, shown, skip)
+    advice = _ADVICE.get(suffix, f"use one of {', '.join(KNOWN)}")
     raise DataError(f"{shown}: files ending in '{suffix}' are not read; {advice}")

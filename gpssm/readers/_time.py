@@ -5,9 +5,10 @@ import re
 from datetime import datetime
 
 import numpy as np
-from jaxtyping import Float64, Shaped
+from jaxtyping import Bool, Float64, Shaped
 
 from gpssm.data import DataError
+from gpssm.data._recipe import TIME_UNITS
 from gpssm.readers._numbers import parse_numbers
 from gpssm.readers._table import Table
 
@@ -18,17 +19,25 @@ TOLERANCE = 0.1
 """How far a step may be from the average one, as a share of it: rounding of printed stamps, but no lost sample."""
 
 
-def stamps(table: Table, name: str) -> Float64[np.ndarray, " T"]:
-    """The column of time stamps in its own unit, dates in seconds since the first, and whole numbers that a float
-    would round counted from the first as well."""
+def stamps(table: Table, name: str, unit: str | None = None) -> Float64[np.ndarray, " T"]:
+    """The column of time stamps in its own unit, or in seconds if `unit` says what it counts; dates in seconds since
+    the first, and whole numbers that a float would round counted from the first as well."""
     cells = table.column(name, "time")
+    if unit is not None and are_dates(cells):
+        raise DataError(f"{table.source}: column '{name}' (time) holds dates; leave time_unit= (--time-unit) out")
+    values = _stamps(table, name, cells, told=unit is not None)
+    return values if unit is None else values * TIME_UNITS[unit]
+
+
+def _stamps(table: Table, name: str, cells: Shaped[np.ndarray, " T"], *, told: bool) -> Float64[np.ndarray, " T"]:
     whole = _whole(cells)
     if whole is not None:
-        _tell_unit(table, name, abs(whole[0]))
+        if not told:
+            _tell_unit(table, name, abs(whole[0]))
         # A float has 53 bits and nanoseconds since 1970 have 61: what counts is the time since the first.
         far = any(abs(stamp) >= 2**53 for stamp in whole)
         values = np.array([stamp - whole[0] if far else stamp for stamp in whole], dtype=np.float64)
-    elif _are_dates(cells):
+    elif are_dates(cells):
         values = _dates(cells, table, name)
     else:
         values = parse_numbers(cells, table, name, "time")
@@ -51,24 +60,47 @@ def _whole(cells: Shaped[np.ndarray, " T"]) -> list[int] | None:
 
 
 def _tell_unit(table: Table, name: str, stamp: int) -> None:
-    for unit, second in (("nanoseconds", 10**9), ("microseconds", 10**6), ("milliseconds", 10**3)):
+    for unit, short, second in (
+        ("nanoseconds", "ns", 10**9),
+        ("microseconds", "us", 10**6),
+        ("milliseconds", "ms", 10**3),
+    ):
         if 10**9 * second <= stamp < 10**10 * second:
             log.warning(
-                "%s: column '%s' (time) seems to count %s since 1970, and the time step is in %s too; divide the "
-                "column by %d for seconds",
-                *(table.source, name, unit, unit, second),
+                "%s: column '%s' (time) seems to count %s since 1970, and the time step is in %s too; for seconds say "
+                "time_unit='%s' (--time-unit %s)",
+                *(table.source, name, unit, unit, short, short),
             )
 
 
+def repeats(values: Float64[np.ndarray, " T"]) -> Bool[np.ndarray, " T"]:
+    """The rows whose stamp is that of the row before."""
+    return np.concatenate([[False], np.diff(values) == 0.0])
+
+
+def repeat_fault(table: Table, name: str, values: Float64[np.ndarray, " T"]) -> str:
+    """Where stamps repeat."""
+    rows = np.flatnonzero(repeats(values))
+    more = f" ({len(rows) - 1} more such rows)" if len(rows) > 1 else ""
+    row = int(rows[0])
+    return (
+        f"{table.source}: column '{name}' (time), {table.where(row)}: the time repeats {values[row]:g} (after "
+        f"{values[row - 1]:g} on {table.where(row - 1)}){more}; keep the first row of each time with drop_repeats=True "
+        "(--drop-repeats), or name the column that tells records apart with episode= (--episode)"
+    )
+
+
 def check_rising(table: Table, name: str, values: Float64[np.ndarray, " T"]) -> None:
-    """Refuse stamps that repeat or go back."""
+    """Refuse stamps that go back."""
     steps = np.diff(values)
-    for row in np.flatnonzero(steps <= 0.0)[:1]:
-        what = "repeats" if steps[row] == 0.0 else "goes back to"
+    rows = np.flatnonzero(steps < 0.0)
+    if len(rows):
+        row = int(rows[0])
+        more = f" ({len(rows) - 1} more such places)" if len(rows) > 1 else ""
         raise DataError(
-            f"{table.source}: column '{name}' (time), {table.where(int(row) + 1)}: the time {what} {values[row + 1]:g} "
-            f"(after {values[row]:g} on {table.where(int(row))}); sort the rows by time and remove repeated ones, or "
-            "name the column that tells records apart with episode= (--episode)"
+            f"{table.source}: column '{name}' (time), {table.where(row + 1)}: the time goes back to "
+            f"{values[row + 1]:g} (after {values[row]:g} on {table.where(row)}){more}; sort the rows by time, or name "
+            "the column that tells records apart with episode= (--episode)"
         )
 
 
@@ -94,7 +126,8 @@ def even_step(table: Table, name: str, values: Float64[np.ndarray, " T"]) -> flo
     )
 
 
-def _are_dates(cells: Shaped[np.ndarray, " T"]) -> bool:
+def are_dates(cells: Shaped[np.ndarray, " T"]) -> bool:
+    """Whether a column holds dates."""
     if cells.dtype.kind == "M":
         return True
     return len(cells) > 0 and (

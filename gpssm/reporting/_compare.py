@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episodes
 from gpssm.evaluate import Judged, Score, judge
-from gpssm.evaluate._judge import default_n_init, judged_part, predictor_of
+from gpssm.evaluate._judge import default_n_init, judged_part, predictor_of, records_for
 from gpssm.fitting import Fit
 from gpssm.metrics import effective_sample_size
 from gpssm.predict import AbstractPredictor, Rollout
@@ -80,7 +80,7 @@ class Comparison:
 
 def compare(
     models: Sequence[tuple[str, Fit | AbstractPredictor]] | Mapping[str, Fit | AbstractPredictor],
-    episodes: Episodes,
+    episodes: Any,
     *,
     n_init: int | None = None,
     horizons: Sequence[int] = HORIZONS,
@@ -91,12 +91,14 @@ def compare(
     """Judge several models on the same held-out records, and say which is the best and whether that could be chance.
 
     All free runs see the same `n_init` outputs: by default as many as `gpssm.judge` shows to the model that needs most
-    of them. The numbers of each model are those that `gpssm.judge` gives with the same key.
+    of them. The numbers of each model are those that `gpssm.judge` gives with the same key. `episodes` may also be raw
+    files, or whatever else `gpssm.read` takes: they are read as the training records of the models were.
     """
     named = list(models.items()) if isinstance(models, Mapping) else list(models)
     if not named:
         raise DataError("no models to compare: give a list of pairs (name, model)")
     key = as_key(key, seed)
+    episodes = records_for(named, episodes)
     if n_init is None:
         part = judged_part(episodes)
         n_init = max(default_n_init(predictor_of(model), part) for _, model in named)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from gpssm._core._history import History
 from gpssm._core._random import AnyKey
 from gpssm.data import DataError, Episodes
 from gpssm.evaluate import Judged, Score, judge
-from gpssm.evaluate._judge import judged_ahead, judged_part, predictor_of
+from gpssm.evaluate._judge import judged_ahead, judged_part, predictor_of, records_for
 from gpssm.fitting import Fit
 from gpssm.plots import TransitionSlice, transition_slices
 from gpssm.predict import AbstractPredictor, Rollout, States, System
@@ -99,9 +99,9 @@ class Report:
 
 def build(
     model: Fit | AbstractPredictor,
-    held_out: Episodes,
+    held_out: Any,
     *,
-    training: Episodes | None = None,
+    training: Any = None,
     n_init: int | None = None,
     horizons: Sequence[int] = HORIZONS,
     title: str | None = None,
@@ -116,9 +116,12 @@ def build(
     With the `training` records the page also shows what was trained on and whether the model does worse on new data.
     `settings` are further rows for the table of settings, such as the seed of the fit. `judged` is what
     `gpssm.judge` made of the same model and records: then its runs, first outputs and key are used, and the page shows
-    the numbers that were printed.
+    the numbers that were printed. Records may also be raw files, or whatever else `gpssm.read` takes: they are read as
+    those were that the model was trained on.
     """
     system = predictor_of(model)
+    held_out = records_for([("the model", system)], held_out)
+    training = None if training is None else records_for([("the model", system)], training)
     steps = (1, *horizons)  # one step ahead is needed for the tests of the residuals
     if judged is None:
         judged = judge(system, held_out, n_init=n_init, horizons=steps, key=key, seed=seed)

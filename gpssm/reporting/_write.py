@@ -3,9 +3,9 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gpssm._core._random import AnyKey
-from gpssm.data import Episodes
 from gpssm.evaluate import Judged
 from gpssm.files._atomic import write_atomically
 from gpssm.files._place import place
@@ -19,10 +19,10 @@ from gpssm.reporting._report import HORIZONS, Report, build
 
 def report(
     model: Fit | AbstractPredictor,
-    held_out: Episodes,
+    held_out: Any,
     path: str | os.PathLike[str],
     *,
-    training: Episodes | None = None,
+    training: Any = None,
     n_init: int | None = None,
     horizons: Sequence[int] = HORIZONS,
     title: str | None = None,

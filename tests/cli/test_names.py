@@ -65,10 +65,11 @@ def test_an_output_called_like_a_state_does_not_hide_it():
     import numpy as np
 
     from gpssm.cli._predictions import state_columns
+    from gpssm.data import Recipe
     from gpssm.predict import States
 
     states = States(np.ones((2, 1)), np.ones((2, 1, 1)), np.full((2, 1), 5.0), np.ones((2, 1)), None)
-    columns = state_columns(states, ["state0"], None)
+    columns = state_columns(states, ["state0"], None, Recipe(("state0",)))
     assert columns["state0_mean"][0] == 5.0
     assert columns["hidden_state0_mean"][0] == 1.0
 
@@ -100,3 +101,32 @@ def test_a_table_keeps_the_mode_of_the_one_it_replaces(tmp_path: Path):
         (tmp_path / "a.csv").chmod(0o600)
     write_csv(tmp_path / "a.csv", [("a", {"y": np.ones(2)})])
     assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_warnings_are_sentences_without_control_characters_and_told_once(tmp_path: Path, monkeypatch, capsys):
+    """The log would write them to the terminal as they are."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("t,\x1b[31mu,y\n" + "".join(f"{i},{i % 3},{(5 * i) % 7}\n" for i in range(30)))
+    Path("\x1b[31m.csv").write_text(Path("a.csv").read_text())
+    words = ["check", "\x1b[31m.csv", "--outputs", "y", "--inputs", "\x1b[31mu", "--dt", "0.5"]
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert said.count("rows are taken as steps of 0.5, but column 't' advances by 1") == 1
+    assert len(run(capsys, *words)["warnings"]) == 1
+
+
+def test_progress_does_not_repeat_what_was_logged(capsys):
+    import logging
+
+    from gpssm.cli._outcome import side
+    from gpssm.cli._progress import shown
+    from gpssm.cli._remarks import remarks
+
+    with remarks(json=False), shown(side(json=False)) as progress:
+        logging.getLogger("gpssm").warning("column 'y' is constant")
+        progress.say("column 'y' is constant")
+        progress.say("something else")
+    said = capsys.readouterr().err
+    assert said.count("column 'y' is constant") == 1
+    assert said.count("something else") == 1

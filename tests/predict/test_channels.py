@@ -115,3 +115,29 @@ def test_a_forecast_from_a_frame_is_that_from_the_array(linear):
         for inputs in (pandas.DataFrame(columns), future[:, None])
     ]
     np.testing.assert_array_equal(runs[0].samples, runs[1].samples)
+
+
+def test_values_far_from_all_that_were_trained_on_are_named(caplog):
+    trained = record(name="training")
+    seen = gpssm.Episode(
+        y=np.array([[0.0, -1.0], [1.0, 1.0]]),
+        u=np.array([[0.0, 0.0], [2.0, 0.0]]),
+        output_names=trained.output_names,
+        input_names=trained.input_names,
+        dt=0.1,
+    )
+    channels = Channels.of(seen)
+    channels.check(record(name="run 8"))
+    assert not caplog.messages
+    millivolts = gpssm.Episode(
+        y=1000.0 * seen.y, u=seen.u, output_names=seen.output_names, input_names=seen.input_names, dt=0.1, name="run 9"
+    )
+    for _ in range(3):
+        channels.check(millivolts)
+    assert caplog.messages == [
+        "'run 9': 'height' lies between 0 and 1000, in training between 0 and 1: is it in another unit? The model "
+        "never saw such values",
+        "'run 9': 'speed' lies between -1000 and 1000, in training between -1 and 1: is it in another unit? The model "
+        "never saw such values",
+    ]
+    assert channels == Channels(seen.output_names, seen.input_names, 0.1)

@@ -80,7 +80,9 @@ def linear_system() -> gpssm.System:
     mean = LinearMean(jnp.asarray(0.5 * rng.standard_normal((2, 2))), jnp.ones((2, 1)), jnp.zeros(2))
     emission = LinearGaussian.first_states(1, 2, learn=True)
     model = cast(GPSSM(LinearTransition(mean, Positive.of(jnp.full(1, 0.1))), emission, 2), np.float64)
-    return gpssm.System(model, gpssm.Scaler.from_episodes(records()), Channels(("level",), ("valve",)))
+    recipe = gpssm.data.Recipe(("level",), ("valve",), time="t", resample=0.5, offsets=(1.0, 0.0), units=("m", ""))
+    channels = Channels(("level",), ("valve",), recipe=recipe)
+    return gpssm.System(model, gpssm.Scaler.from_episodes(records()), channels)
 
 
 def unsigned_system() -> gpssm.System:

@@ -1,29 +1,33 @@
-"""A scikit-learn estimator: rows in order are time steps."""
+"""A scikit-learn estimator: rows in order are time steps, and groups are records."""
 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gpssm.data import Episode, Episodes
+from gpssm.data import Episodes
 from gpssm.fitting import AbstractMethod, Silent
 from gpssm.methods import Polished, fit
 from gpssm.predict import Rollout, System
-
-__all__ = ["GPSSMRegressor"]
+from gpssm.sklearn._rows import common_start, held, numbers, record, runs, warn_of_jumps
 
 
 # scikit-learn expects its estimators to inherit from these classes; this is the one place in the package that does so.
 class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Learn y from X where rows are consecutive time steps of one record.
+    """Learn y from X where rows are consecutive time steps of one record, or of several told apart by `groups`.
 
     Row t of X is what acted on the system between the measurements t - 1 and t, so that y[t] may depend on X[t] and all
-    rows before it. `predict` is a free run: it starts where the training record began and sees no outputs. For several
-    records, missing outputs, filters and forecasts use `gpssm.fit`; the learnt system is in `system_`, and how it came
-    about in `fit_`.
+    rows before it in its group. NaN in y is a missing measurement. `predict` is a free run: it starts where the
+    training records began and sees no outputs. For filters and forecasts use `gpssm.fit`; the learnt system is in
+    `system_`, and how it came about in `fit_`.
+
+    Rows of several records without `groups` would be joined end to end, and the jumps between them learnt: with
+    `GroupKFold` and the like give the groups to `fit` as well (`set_fit_request(groups=True)` with metadata routing).
+    Frames whose index jumps are warned about.
 
     - `states`: number of hidden states.
     - `method`: a method of gpssm that learns a state-space system, such as `gpssm.Linear(2)`; it brings its own
@@ -61,40 +65,52 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> "GPSSMRegressor":
-        """Learn from one record."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> "GPSSMRegressor":
+        """Learn from one record, or from one for each run of equal `groups`."""
         _check_counts(self)
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        outputs = np.asarray(y, dtype=np.float64)
-        self._one_output = outputs.ndim == 1
-        outputs = outputs[:, None] if self._one_output else outputs
+        if groups is None:
+            warn_of_jumps(X)
+        self._targets = _targets(y)
+        X, y = numbers(self, X, y)
+        self._one_output = y.ndim == 1
+        outputs = y[:, None] if self._one_output else y
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        # The state before the first row is not measured, and no input follows the last one.
-        blank = np.full((1, outputs.shape[1]), np.nan)
-        record = Episode(y=np.concatenate([blank, outputs]), u=_held(X), name="training rows")
-        self.fit_ = fit(Episodes([record]), self._method(), progress=Silent(), seed=self._seed)
+        records = Episodes(record(X[rows], outputs[rows], label) for label, rows in runs(groups, len(X)))
+        self.fit_ = fit(records, self._method(), progress=Silent(), seed=self._seed)
         if not isinstance(self.fit_.system, System):
             raise TypeError(
                 f"method={self.method!r} learns a {type(self.fit_.system).__name__}, which has no hidden states and "
                 "cannot run without past outputs: use a method that learns a gpssm.System"
             )
         self.system_ = self.fit_.system
-        smoothed = self.system_.smooth(record)
-        self._start = smoothed.means[0], smoothed.chols[0]
+        self._start = common_start([self.system_.smooth(record) for record in records])
         return self
 
-    def predict(self, X: Any) -> Float64[np.ndarray, "..."]:
-        """Mean outputs of a free run under the inputs X."""
-        mean = self.simulate(X).mean[1:]
+    def predict(self, X: Any, groups: Any = None) -> Float64[np.ndarray, "..."]:
+        """Mean outputs of a free run under the inputs X, begun anew with each run of equal `groups`."""
+        check_is_fitted(self, "system_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        mean = np.concatenate([self._run(X[rows]).mean[1:] for _, rows in runs(groups, len(X))])
         return mean[:, 0] if self._one_output else mean
 
     def simulate(self, X: Any) -> Rollout:
         """The free run behind `predict`, with samples and bands; its first step is the state before the first row."""
         check_is_fitted(self, "system_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._run(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """R squared of `predict` over the rows in which every output was measured."""
+        if _targets(y) is not None and self._targets is not None and _targets(y) != self._targets:
+            raise ValueError(f"y has the columns {_targets(y)}, but was fitted with {self._targets}")
+        predicted, y = self.predict(X, groups), np.asarray(y, dtype=np.float64)
+        measured = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[measured]
+        return float(r2_score(y[measured], predicted[measured], sample_weight=weight))
+
+    def _run(self, X: Float64[np.ndarray, "T P"]) -> Rollout:
         mean, chol = self._start
         return self.system_.simulate_from(
-            mean, chol=chol, inputs=_held(X), num_samples=self.num_samples, seed=self._seed
+            mean, chol=chol, inputs=held(X), num_samples=self.num_samples, seed=self._seed
         )
 
     def _method(self) -> AbstractMethod:
@@ -113,8 +129,10 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
 
-def _held(inputs: Float[np.ndarray, "T P"]) -> Float[np.ndarray, "T+1 P"]:
-    return np.concatenate([inputs, inputs[-1:]])
+def _targets(y: Any) -> list[str] | None:
+    """The names of outputs that come in a frame."""
+    columns = getattr(y, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
 
 
 def _check_counts(estimator: GPSSMRegressor) -> None:
