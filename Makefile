@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-shapes test-system test-all faults reproduce bench lint format types layers docs clean
+.PHONY: help install demo test test-shapes test-system test-all faults mutants reproduce bench lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ test-all: $(VENV)/.installed-dev ## Run all tests
 
 faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for hundreds of each
 	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
+
+mutants: $(VENV)/.installed-dev ## Change the mathematics in 150 places, one at a time, and count what the tests notice (hours; resumes)
+	$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
 	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)
