@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpssm._core._params import cast
-from gpssm.kernels import draw_prior
+from gpssm.kernels import Manifold, draw_prior
 from gpssm.kernels._features import random_directions
 from tests.reference import kernels as plain
 from tests.reference.compiling import jit
@@ -82,6 +82,12 @@ def test_a_draw_is_one_smooth_function_of_inputs_and_parameters():
     slope = (value(kernel, point + step, jr.key(4))[0] - value(kernel, point - step, jr.key(4))[0]) / 2e-6
     np.testing.assert_allclose(gradient[1][0], slope, rtol=1e-6)
     assert all(np.all(np.isfinite(leaf)) and np.all(leaf != 0.0) for leaf in jax.tree.leaves(gradient))
+
+
+def test_directions_of_a_manifold_are_those_of_its_last_layer():
+    kernel = Manifold(gk.RBF(), inputs=INPUTS, widths=(4, 2), key=jr.key(0))
+    directions = random_directions(kernel, INPUTS, num_features=5, dtype=jnp.dtype(np.float64), key=jr.key(1))
+    assert directions is not None and directions.shape == (5, 2)
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

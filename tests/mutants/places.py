@@ -41,7 +41,11 @@ CONCERN: dict[str, tuple[str, ...]] = {
         "filters/test_filters.py",
     ),
     "gpssm/inference/_bound.py": ("inference/test_bound.py", "inference/test_bound_linear.py"),
-    "gpssm/inference/_expectation.py": ("inference/test_bound_gp.py", "inference/test_bound_linear.py"),
+    "gpssm/inference/_expectation.py": (
+        "inference/test_nodes.py",
+        "inference/test_bound_gp.py",
+        "inference/test_bound_linear.py",
+    ),
     "gpssm/inference/_mean_field.py": ("inference/test_bound_linear.py", "inference/test_bound_gp.py"),
     "gpssm/inference/_q_u.py": (
         "inference/test_bound_gp.py",
@@ -53,7 +57,11 @@ CONCERN: dict[str, tuple[str, ...]] = {
     "gpssm/inference/_smoother.py": ("inference/test_bound_linear.py", "methods/test_gp_correction.py"),
     "gpssm/filters/": ("filters/test_filters.py", "filters/test_gp_filters.py", "filters/test_own_emission.py"),
     "gpssm/predict/_constant.py": ("predict/test_constant.py", "predict/test_conformance.py"),
-    "gpssm/predict/_linear.py": ("methods/test_linear.py", "predict/test_conformance.py"),
+    "gpssm/predict/_linear.py": (
+        "methods/test_linear_pieces.py",
+        "methods/test_linear.py",
+        "predict/test_conformance.py",
+    ),
     "gpssm/predict/_mixture.py": ("predict/test_mixture.py", "evaluate/test_stacking.py"),
     "gpssm/predict/_propagate.py": ("predict/test_propagation.py", "predict/test_linear_rollouts.py"),
     "gpssm/predict/_rollout.py": ("predict/test_rollout.py", "predict/test_linear_rollouts.py"),
@@ -83,7 +91,12 @@ CONCERN: dict[str, tuple[str, ...]] = {
         "methods/test_output_error_posterior.py",
         "golden/test_values.py",
     ),
-    "gpssm/methods/linear/": ("methods/test_linear.py", "methods/test_subspace.py", "golden/test_values.py"),
+    "gpssm/methods/linear/": (
+        "methods/test_linear_pieces.py",
+        "methods/test_linear.py",
+        "methods/test_subspace.py",
+        "golden/test_values.py",
+    ),
     "gpssm/metrics/": ("metrics", "report/test_statistics.py"),
 }
 """Files, or folders that end in a slash; tests below `tests/`."""

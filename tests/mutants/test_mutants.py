@@ -9,7 +9,7 @@ import pytest
 
 from tests.mutants.changes import changes
 from tests.mutants.judge import Verdict
-from tests.mutants.places import CONCERN, ROOT, sources, concerned_with
+from tests.mutants.places import CONCERN, ROOT, concerned_with, sources
 from tests.mutants.record import Judged, Mutant, Record, all_mutants, count, digest, explained
 
 SOURCE = '''"""Words 0.5 * 2."""
