@@ -43,9 +43,8 @@ def test_moments_up_to_the_third_are_exact(rule, dims):
 
 def test_four_nodes_are_exact_up_to_the_seventh_power():
     posterior, covariances = chain(1)
-    nodes, weights = map(
-        np.asarray, jax.jit(lambda p, c: GaussHermite(4).states(p, c, key=jr.key(0)))(posterior, covariances)
-    )
+    states = jit(lambda p, c: GaussHermite(4).states(p, c, key=jr.key(0)))
+    nodes, weights = map(np.asarray, states(posterior, covariances))
     away = (nodes - np.asarray(posterior.means))[..., 0]
     variance = covariances[:, 0, 0]
     for power, factor in ((4, 3.0), (5, 0.0), (6, 15.0), (7, 0.0)):
