@@ -238,6 +238,26 @@ def test_a_small_change_moves_the_matrix_by_as_much_where_it_is_far_from_the_edg
     np.testing.assert_allclose(moved, change, atol=1e-6)
 
 
+def test_a_change_is_relative_to_the_room_that_is_left():
+    """By definition: in coordinates in which P = A P A' + I has the solution I, A is M R^-1 with R'R = I + M'M, and M
+    moves by a root of I + M M' times the change."""
+    rng = np.random.default_rng(10)
+    A = rng.standard_normal((3, 3))
+    A *= 0.9 / np.abs(np.linalg.eigvals(A)).max()
+    change = 0.7 * rng.standard_normal((3, 3))
+    P, term = np.zeros((3, 3)), np.eye(3)
+    for _ in range(2000):
+        P, term = P + term, A @ term @ A.T
+    root = np.linalg.cholesky(P)
+    before, after = (
+        np.linalg.solve(root, matrix @ root)
+        for matrix in (A, np.asarray(state_matrix(StableMatrices.around(A), change)))
+    )
+    M = before @ np.linalg.inv(np.linalg.cholesky(np.eye(3) - before.T @ before)).T
+    moved = M + np.linalg.cholesky(np.eye(3) + M @ M.T) @ change
+    np.testing.assert_allclose(after @ after.T, moved @ np.linalg.inv(np.eye(3) + moved.T @ moved) @ moved.T, atol=1e-8)
+
+
 @pytest.mark.system
 def test_no_free_run_leaves_the_range_of_the_data_for_good():
     """An integrator that feedback keeps in place: without a constraint, the fit to this record has a radius of 1.07."""

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose
 import gpssm
 from gpssm._core._params import Positive, val
 from gpssm.methods.output_error._levenberg import Optimum
+from gpssm.methods.output_error._noise import split_noise
 from gpssm.methods.output_error._parameters import Frame, Parameters, flat, residuals
 from gpssm.methods.output_error._problem import FREEDOM, Problem
 from gpssm.methods.output_error._records import Records, correlation_time
@@ -121,6 +122,13 @@ def test_inducing_values_of_a_state_have_their_covariance_given_all_else():
         assert_allclose(chol @ chol.T, expected, rtol=1e-8, atol=1e-10)
         assert not np.allclose(expected, S[np.ix_(here, here)], rtol=0.05), "marginals are something else"
     assert_allclose(np.asarray(model.transition.q_mean), np.asarray(parameters().values))
+    process, measured = split_noise(problem().parameters, problem().frame, problem().records, problem()._noise())
+    assert process > 1e-9
+    assert_allclose(np.asarray(model.transition.noise_variance()), process, rtol=1e-8)
+    assert_allclose(np.asarray(model.emission.noise_variance()), measured, rtol=1e-8)
+    for state, kernel in enumerate(model.transition.kernels):
+        assert_allclose(val(kernel.variance), np.asarray(problem().frame.amplitudes)[state] ** 2)
+        assert_allclose(val(kernel.lengthscale), np.exp(np.asarray(parameters().log_scales)))
 
 
 def test_what_the_data_determine_are_the_degrees_of_freedom_of_a_linear_smoother():

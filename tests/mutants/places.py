@@ -64,7 +64,11 @@ CONCERN: dict[str, tuple[str, ...]] = {
     ),
     "gpssm/predict/_mixture.py": ("predict/test_mixture.py", "evaluate/test_stacking.py"),
     "gpssm/predict/_propagate.py": ("predict/test_propagation.py", "predict/test_linear_rollouts.py"),
-    "gpssm/predict/_rollout.py": ("predict/test_rollout.py", "predict/test_linear_rollouts.py"),
+    "gpssm/predict/_rollout.py": (
+        "predict/test_rollout.py",
+        "evaluate/test_held_out.py",
+        "predict/test_linear_rollouts.py",
+    ),
     "gpssm/predict/_run.py": (
         "predict/test_linear_rollouts.py",
         "predict/test_shared_function.py",
