@@ -64,7 +64,9 @@ def test_every_source_has_tests_that_exist():
     for source in sources():
         assert concerned_with(source)
         for name in concerned_with(source):
-            assert (ROOT / name).exists(), f"{source} is said to be tested by {name}"
+            file, _, function = name.partition("::")
+            assert (ROOT / file).exists(), f"{source} is said to be tested by {name}"
+            assert not function or f"def {function}(" in (ROOT / file).read_text(encoding="utf-8"), name
 
 
 def test_mutants_have_names_of_their_own_and_those_explained_exist():
