@@ -52,6 +52,7 @@ def test_covariance_of_draws_is_the_kernel(name):
     assert_covariance(values[name], np.zeros(4), plain.matrix(twin, points, points))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", KINDS)
 def test_frequencies_have_the_kernel_as_their_characteristic_function(name):
     """E cos(w'r) is the correlation at distance r, in length-scales. Neighbouring orders of a Matern kernel differ by

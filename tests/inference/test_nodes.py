@@ -13,6 +13,7 @@ from gpssm.models import GaussMarkov
 from tests.reference.compiling import jit
 
 T = 3
+pytestmark = pytest.mark.system
 
 
 def chain(dims: int) -> tuple[GaussMarkov, np.ndarray]:

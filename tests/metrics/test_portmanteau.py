@@ -58,6 +58,7 @@ def third_cumulant(scored: np.ndarray, num_lags: int) -> float:
     return third - 3.0 * first * second + 2.0 * first**3
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("gaps", [False, True])
 def test_third_cumulant_of_the_portmanteau_sum_is_right_to_first_order(gaps):
     """What is left out falls by four when there are twice as many steps, as a term of second order does; any wrong

@@ -3,6 +3,7 @@
 import ast
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,11 @@ class Model:
         ä = 0.5 * x.T
         return ä[1:] + jnp.einsum("ij,j->i", self.A, x) - jnp.where(x < 0.0, x, -x)
 '''
+
+
+@cache
+def mutants() -> list[Mutant]:
+    return all_mutants()
 
 
 def test_every_change_is_python_and_no_other_text():
@@ -70,7 +76,7 @@ def test_every_source_has_tests_that_exist():
 
 
 def test_mutants_have_names_of_their_own_and_those_explained_exist():
-    names = [mutant.name for mutant in all_mutants()]
+    names = [mutant.name for mutant in mutants()]
     assert len(set(names)) == len(names) > 1500
     assert not set(explained()) - set(names), "the text has changed: judge these anew, or forget them"
 
@@ -80,7 +86,7 @@ def _row(mutant: Mutant, verdict: Verdict) -> Judged:
 
 
 def test_a_record_goes_on_where_it_was_cut_and_forgets_what_was_about_another_text(tmp_path: Path):
-    drawn = all_mutants()[:3]
+    drawn = mutants()[:3]
     first = Record(tmp_path / "r.json", seed=1)
     first.add(_row(drawn[0], Verdict.killed))
     first.add(replace(_row(drawn[1], Verdict.killed), digest="another"))
@@ -92,7 +98,7 @@ def test_a_record_goes_on_where_it_was_cut_and_forgets_what_was_about_another_te
 
 
 def test_survivors_that_are_explained_are_counted_apart():
-    rows = [_row(mutant, Verdict.survived) for mutant in all_mutants()[:3]]
+    rows = [_row(mutant, Verdict.survived) for mutant in mutants()[:3]]
     rows[2] = replace(rows[2], verdict=Verdict.timeout.value)
     counts = count(rows, {rows[0].name: "adds zero"})
     assert counts == {"judged": 3, "killed": 1, "explained": 1, "survived": 1}
