@@ -1,8 +1,10 @@
 """Changes the mathematics at random places and counts what the tests notice:
-python -m tests.mutants [--count N] [--seed N] [--minutes N] [--only PART] [--again]"""
+python -m tests.mutants [--count N] [--seed N] [--minutes N] [--only PART] [--again] [--out FILE]
+
+What is on record is not judged again unless its file has changed; for all of it anew, name another file with --out.
+"""
 
 import argparse
-import random
 import subprocess
 import sys
 import time
@@ -20,13 +22,14 @@ def main() -> int:
     """Print a line for each mutant; the exit code says whether enough were killed."""
     options = _options()
     mutants = [m for m in all_mutants() if options.only in m.name]
-    drawn = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
     place = ROOT / "build" / "mutants"
     place.mkdir(parents=True, exist_ok=True)
     command = f"python -m tests.mutants --count {options.count} --seed {options.seed}"
     if options.only:
         command += f" --only {options.only}"
-    record = Record(options.out, command=command, commit=_commit(), seed=options.seed, possible=len(mutants))
+    usual = place / "only.json" if options.only else Path(__file__).parent / "results.json"
+    record = Record(options.out or usual, command=command, commit=_commit(), seed=options.seed, possible=len(mutants))
+    drawn = record.draw(mutants, options.count, options.seed)
     open_ = [m for m in drawn if _is_open(record, m, options.again)]
     print(f"{len(mutants)} possible changes, {len(drawn)} drawn, {len(open_)} to be judged", flush=True)
     _judge(open_, record, drawn, Copy(place, seconds=options.seconds), options.minutes)
@@ -80,7 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=900.0, help="for tests on one mutant; then it is killed")
     parser.add_argument("--only", default="", help="changes whose name holds this text, such as a file")
     parser.add_argument("--again", action="store_true", help="judge survivors once more, after tests were added")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results.json")
+    parser.add_argument("--out", type=Path, help="the record; with --only, one in build/ unless you name another")
     return parser.parse_args()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,6 +66,13 @@ class Record:
         if path.exists():
             stored = json.loads(path.read_text())
             self.rows = {row["name"]: Judged(**row) for row in stored["mutants"]}
+
+    def draw(self, mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
+        """As many as asked for: those on record, as far as they still exist, so that a change to one file leaves what
+        is known about the others; and at random from the rest."""
+        kept = [mutant for mutant in mutants if mutant.name in self.rows][:count]
+        rest = [mutant for mutant in mutants if mutant.name not in self.rows]
+        return kept + random.Random(seed).sample(rest, min(count - len(kept), len(rest)))
 
     def known(self, mutant: Mutant) -> Judged | None:
         """What became of a mutant of the same text."""

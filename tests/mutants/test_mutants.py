@@ -97,6 +97,17 @@ def test_a_record_goes_on_where_it_was_cut_and_forgets_what_was_about_another_te
     assert json.loads((tmp_path / "r.json").read_text())["seed"] == 1
 
 
+def test_the_draw_repeats_and_keeps_what_is_on_record(tmp_path: Path):
+    new = Record(tmp_path / "r.json")
+    first, again, other = (new.draw(mutants(), 20, seed) for seed in (1, 1, 2))
+    assert first == again != other and len(set(first)) == 20
+    new.add(_row(other[0], Verdict.killed))
+    kept = new.draw(mutants(), 20, 1)
+    assert kept[0] == other[0] and len(set(kept)) == 20
+    new.add(replace(_row(other[1], Verdict.killed), name="of a text that is gone"))
+    assert new.draw(mutants(), 20, 1) == kept
+
+
 def test_survivors_that_are_explained_are_counted_apart():
     rows = [_row(mutant, Verdict.survived) for mutant in mutants()[:3]]
     rows[2] = replace(rows[2], verdict=Verdict.timeout.value)
