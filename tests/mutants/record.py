@@ -63,15 +63,18 @@ class Record:
     def __init__(self, path: Path, **origin: object):
         self.path, self.origin = path, origin
         self.rows: dict[str, Judged] = {}
+        self.waiting: set[str] = set()
         if path.exists():
             stored = json.loads(path.read_text())
             self.rows = {row["name"]: Judged(**row) for row in stored["mutants"]}
+            self.waiting = set(stored["waiting"])
 
     def draw(self, mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-        """As many as asked for: those on record, as far as they still exist, so that a change to one file leaves what
+        """As many as asked for: those drawn before, as far as they still exist, so that a change to one file leaves what
         is known about the others; and at random from the rest."""
-        kept = [mutant for mutant in mutants if mutant.name in self.rows][:count]
-        rest = [mutant for mutant in mutants if mutant.name not in self.rows]
+        drawn_before = self.waiting.union(self.rows)
+        kept = [mutant for mutant in mutants if mutant.name in drawn_before][:count]
+        rest = [mutant for mutant in mutants if mutant.name not in drawn_before]
         return kept + random.Random(seed).sample(rest, min(count - len(kept), len(rest)))
 
     def known(self, mutant: Mutant) -> Judged | None:
@@ -86,7 +89,9 @@ class Record:
         """Keep the rows of those that were drawn, and return the counts."""
         rows = [row for row in map(self.known, drawn) if row is not None]
         counts = count(rows, explained())
-        told = {**self.origin, "drawn": len(drawn), **counts, "mutants": [asdict(row) for row in rows]}
+        waiting = [mutant.name for mutant in drawn if self.known(mutant) is None]
+        told = {**self.origin, "drawn": len(drawn), **counts, "waiting": waiting}
+        told["mutants"] = [asdict(row) for row in rows]
         temporary = self.path.with_suffix(".part")
         temporary.write_text(json.dumps(told, indent=1) + "\n")
         temporary.replace(self.path)

@@ -94,6 +94,7 @@ def test_a_record_goes_on_where_it_was_cut_and_forgets_what_was_about_another_te
     again = Record(tmp_path / "r.json", seed=1)
     assert again.known(drawn[0]) == _row(drawn[0], Verdict.killed)
     assert again.known(drawn[1]) is again.known(drawn[2]) is None
+    assert again.draw(mutants(), 3, 5) == drawn, "those that wait were drawn, and stay so"
     assert json.loads((tmp_path / "r.json").read_text())["seed"] == 1
 
 
