@@ -70,8 +70,8 @@ class Record:
             self.waiting = set(stored["waiting"])
 
     def draw(self, mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-        """As many as asked for: those drawn before, as far as they still exist, so that a change to one file leaves what
-        is known about the others; and at random from the rest."""
+        """As many as asked for: those drawn before, as far as they still exist, so that a change to one file leaves
+        what is known about the others; and at random from the rest."""
         drawn_before = self.waiting.union(self.rows)
         kept = [mutant for mutant in mutants if mutant.name in drawn_before][:count]
         rest = [mutant for mutant in mutants if mutant.name not in drawn_before]
