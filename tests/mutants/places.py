@@ -87,7 +87,6 @@ CONCERN: dict[str, tuple[str, ...]] = {
         "predict/test_autoregression.py",
         "predict/test_autoregressive_noise.py",
         "methods/test_autoregressive.py",
-        "predict/test_conformance.py",
     ),
     "gpssm/methods/autoregressive/_arx.py": ("methods/test_autoregressive.py",),
     "gpssm/methods/output_error/": (
