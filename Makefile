@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two installers must not write into one environment at the same time.
 .NOTPARALLEL:
 
-.PHONY: help install demo test test-shapes test-system test-all faults reproduce bench lint format types layers docs clean
+.PHONY: help install demo test test-shapes test-system test-all faults mutants versions lock locked reproduce bench lint format types layers docs clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,22 @@ test-all: $(VENV)/.installed-dev ## Run all tests
 
 faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for hundreds of each
 	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
+
+mutants: $(VENV)/.installed-dev ## Change the mathematics in 150 places, one at a time, and count what the tests notice (hours; resumes)
+	$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+
+versions: $(VENV)/.installed-dev ## Run the tests with the lowest versions allowed and with other Pythons; VERSIONS_ARGS=lowest for some
+	.ci/versions $(VERSIONS_ARGS)
+
+# Versions and digests of every package, for all systems and Pythons; it names no place that packages come from.
+lock: $(VENV)/.installed-dev ## Write down the newest versions of everything in requirements.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra dev --extra docs --universal --upgrade --generate-hashes \
+		--no-emit-index-url --no-annotate --custom-compile-command "make lock" -o requirements.lock
+
+locked: | $(BIN)/python ## Install exactly what requirements.lock says, for results that can be had again
+	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
+	$(INSTALL) --no-deps -e .
+	@touch $(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-docs
 
 reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
 	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm._core._linalg import ESCALATIONS, Factor, base_jitter, factorise, rounding_jitter, small_cholesky
+from gpssm._core._linalg import ESCALATIONS, Factor, base_jitter, factorise, product, rounding_jitter, small_cholesky
 from tests.reference.compiling import jit
 from tests.reference.differences import assert_derivatives
 
@@ -47,6 +47,17 @@ def test_derivatives_in_both_modes(jitter):
 
     root = np.random.default_rng(0).standard_normal((4, 4))
     assert_derivatives(of_root, root)
+
+
+def test_a_product_and_its_derivatives_in_both_factors():
+    rng = np.random.default_rng(3)
+    both = rng.standard_normal(3 * 4 + 4 * 2)
+
+    def of(flat: jax.Array) -> jax.Array:
+        return product(flat[:12].reshape(3, 4), flat[12:].reshape(4, 2))
+
+    np.testing.assert_allclose(jit(of)(both), both[:12].reshape(3, 4) @ both[12:].reshape(4, 2), rtol=1e-14)
+    assert_derivatives(of, both)
 
 
 def test_second_derivatives():

@@ -1,5 +1,7 @@
 """Filters and smoother on a linear-Gaussian model, where the Kalman filter in plain NumPy is the truth."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.random as jr
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose
 import gpssm
 from gpssm.filters import EKF, UKF, ParticleFilter
 from gpssm.predict import States
+from tests.reference.compiling import jit
 from tests.reference.filtering import kalman_filter, rts_smoother
 from tests.reference.kalman import evidence
 
@@ -68,6 +71,20 @@ def test_particle_filter_agrees_within_monte_carlo_error(linear):
     bias = 0.5 * evidences.var(ddof=1)
     assert abs(evidences.mean() + bias - expected.evidence) < 6.0 * evidences.std(ddof=1) / np.sqrt(len(runs))
     assert evidences.std() > 0.0, "different keys must give different runs"
+
+
+def test_moments_of_particles_are_weighted_and_have_a_factor_even_where_all_are_one():
+    rng = np.random.default_rng(0)
+    logs, particles = rng.standard_normal(50), rng.standard_normal((50, 2)) @ np.array([[1.0, 0.6], [0.0, 0.3]])
+    moments = jit(
+        lambda logs, particles: ParticleFilter().moments(SimpleNamespace(log_weights=logs, particles=particles))
+    )
+    mean, chol = map(np.asarray, moments(logs, particles))
+    weights = np.exp(logs) / np.exp(logs).sum()
+    assert_allclose(mean, weights @ particles, atol=1e-12)
+    assert_allclose(chol @ chol.T, np.cov(particles.T, aweights=weights, ddof=0), atol=1e-8)
+    same = np.asarray(moments(logs, np.tile(particles[:1], (50, 1)))[1])
+    assert np.isfinite(same).all() and np.abs(same).max() < 1e-3
 
 
 @pytest.mark.parametrize("reader", GAUSSIAN, ids=lambda e: type(e).__name__)

@@ -67,6 +67,8 @@ def test_coefficients_are_drawn_from_the_posterior_of_least_squares():
     chol = np.asarray(model.regression.chol) * np.sqrt(np.asarray(model.regression.noise))
     np.testing.assert_allclose(np.asarray(model.regression.weights), weights, rtol=1e-4)
     np.testing.assert_allclose(chol @ chol.T, covariance, rtol=1e-3, atol=1e-9)
+    logs = -0.5 * (np.log(2.0 * np.pi * noise) + (targets - rows @ weights) ** 2 / noise)
+    assert model.log_evidence == pytest.approx(logs.sum(), rel=1e-4)
 
 
 @pytest.mark.system

@@ -150,6 +150,29 @@ def test_noise_is_split_as_it_was_made():
     assert process / (1 - 0.81) + measured[0] == pytest.approx((left**2).mean(), rel=0.05)
 
 
+def test_free_runs_are_on_average_as_uncertain_as_they_were_said_to_be():
+    """Two states and two outputs, the records of which begin anew: the variance of each output is that of the noises
+    that have added up since."""
+    rng = np.random.default_rng(12)
+    A, C, lengths = np.array([[0.8, 0.4], [-0.3, 0.7]]), np.array([[1.0, 0.5], [-0.2, 1.5]]), (30, 18)
+    emission = LinearGaussian(jnp.asarray(C), jnp.zeros(2), Positive.of(jnp.ones(2)))
+    linear = (jnp.zeros((2, 2)), jnp.ones((2, 1)), jnp.zeros(2))
+    parameters = Parameters(*linear, emission, jnp.zeros(3), jnp.zeros((2, 2)), jnp.zeros((2, 2)))
+    frame = Frame(jnp.asarray(rng.standard_normal((2, 3))), jnp.ones(2), StableMatrices.around(A))
+    episodes = [gpssm.Episode(y=rng.standard_normal((n, 2)), u=rng.standard_normal(n)) for n in lengths]
+    variances = np.array([0.5, 2.0])
+    process, measured = split_noise(parameters, frame, Records.of(gpssm.Episodes(episodes)), variances)
+    total = 0.0
+    for length in lengths:
+        spread = np.zeros((2, 2))
+        for _ in range(length):
+            total += (np.diag(C @ spread @ C.T) * process + measured).sum()
+            spread = A @ spread @ A.T + np.eye(2)
+    assert process > 1e-3, "there must be process noise to add up"
+    assert total / (2 * sum(lengths)) == pytest.approx(variances.mean(), rel=1e-6)
+    np.testing.assert_allclose(measured / measured.mean(), variances / variances.mean(), rtol=1e-9)
+
+
 def test_the_linear_start_reproduces_a_linear_system():
     episodes = _second_order(np.random.default_rng(5), saturated=False)
     scaler = Scaler.from_episodes(episodes)
@@ -236,6 +259,26 @@ def test_a_small_change_moves_the_matrix_by_as_much_where_it_is_far_from_the_edg
     change = 1e-3 * np.random.default_rng(9).standard_normal((3, 3))
     moved = state_matrix(StableMatrices.around(np.zeros((3, 3))), change)
     np.testing.assert_allclose(moved, change, atol=1e-6)
+
+
+def test_a_change_is_relative_to_the_room_that_is_left():
+    """By definition: in coordinates in which P = A P A' + I has the solution I, A is M R^-1 with R'R = I + M'M, and M
+    moves by a root of I + M M' times the change."""
+    rng = np.random.default_rng(10)
+    A = rng.standard_normal((3, 3))
+    A *= 0.9 / np.abs(np.linalg.eigvals(A)).max()
+    change = 0.7 * rng.standard_normal((3, 3))
+    P, term = np.zeros((3, 3)), np.eye(3)
+    for _ in range(2000):
+        P, term = P + term, A @ term @ A.T
+    root = np.linalg.cholesky(P)
+    before, after = (
+        np.linalg.solve(root, matrix @ root)
+        for matrix in (A, np.asarray(state_matrix(StableMatrices.around(A), change)))
+    )
+    M = before @ np.linalg.inv(np.linalg.cholesky(np.eye(3) - before.T @ before)).T
+    moved = M + np.linalg.cholesky(np.eye(3) + M @ M.T) @ change
+    np.testing.assert_allclose(after @ after.T, moved @ np.linalg.inv(np.eye(3) + moved.T @ moved) @ moved.T, atol=1e-8)
 
 
 @pytest.mark.system

@@ -46,9 +46,10 @@ def test_pit_samples_is_reproducible_and_lies_between_its_ranks():
     np.testing.assert_array_equal(again, values[0])
 
 
-def test_calibration_p_values_match_scipy():
+@pytest.mark.parametrize(("low", "high"), [(1.1, 0.9), (0.9, 1.1)], ids=["above the diagonal", "below it"])
+def test_calibration_p_values_match_scipy(low, high):
     rng = np.random.default_rng(2)
-    pit = rng.beta(1.1, 0.9, size=150)
+    pit = rng.beta(low, high, size=150)
     result = metrics.calibration_test(pit)
     reference = stats.kstest(pit, "uniform")
     assert result.statistic == pytest.approx(reference.statistic, rel=1e-12)

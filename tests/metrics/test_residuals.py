@@ -9,6 +9,7 @@ from scipy import stats
 from gpssm import metrics
 from gpssm.metrics._autoregression import extended_autocorrelation
 from gpssm.metrics._portmanteau import white_noise_law
+from tests.reference.quadratic_forms import quadratic_forms
 
 
 def autoregressive(rng, coefficient, shape):
@@ -24,16 +25,6 @@ def autoregressive(rng, coefficient, shape):
 def band(rate, repeats):
     """Four binomial deviations."""
     return 4 * np.sqrt(rate * (1 - rate) / repeats)
-
-
-def quadratic_forms(scored, num_lags):
-    """Symmetric matrices B_k with e' B_k e = sum over t of e[t] e[t+k] over scored pairs."""
-    steps = len(scored)
-    forms = np.zeros((num_lags, steps, steps))
-    for k, t in itertools.product(range(1, num_lags + 1), range(steps)):
-        if t + k < steps and scored[t] and scored[t + k]:
-            forms[k - 1, t, t + k] = forms[k - 1, t + k, t] = 0.5
-    return forms
 
 
 @pytest.mark.parametrize("gaps", [False, True])

@@ -12,7 +12,7 @@ import gpssm
 from gpssm._core._params import val
 from gpssm.models import GPSSM
 from gpssm.models._inducing_inputs import place_inducing_inputs
-from gpssm.models._subspace import interpolated, principal_directions, subspace_states
+from gpssm.models._subspace import RIDGE, _ridge, interpolated, principal_directions, subspace_states
 
 
 def _oscillator(steps: int, *, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -178,3 +178,13 @@ def test_inducing_inputs_cover_the_data():
 def test_one_dimension_gets_an_even_grid():
     grid = place_inducing_inputs(np.array([[3.0], [-1.0], [0.0]]), 5, seed=0)
     np.testing.assert_allclose(grid[:, 0], [-1.0, 0.0, 1.0, 2.0, 3.0])
+
+
+def test_the_ridge_is_relative_to_the_number_of_rows():
+    """The same rows three times over say the same."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    once, thrice = (_ridge(np.tile(x, (n, 1)), np.tile(y, (n, 1))) for n in (1, 3))
+    np.testing.assert_allclose(once, thrice, rtol=1e-12)
+    expected = np.linalg.solve(x.T @ x / 20 + RIDGE * np.eye(3), x.T @ y / 20)
+    np.testing.assert_allclose(once, expected, rtol=1e-12)

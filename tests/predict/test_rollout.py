@@ -43,6 +43,14 @@ def test_quantiles_are_ordered_and_intervals_nested():
     assert np.all((lower < low) & (low < high) & (high < higher))
 
 
+def test_few_samples_have_the_quantiles_of_a_gaussian():
+    rollout = _rollout(10, 6)
+    assert_allclose(rollout.quantile(0.9), rollout.mean + 1.2815515655446004 * rollout.std, rtol=1e-12)
+    assert_allclose(rollout.central_std, rollout.std)
+    low, high = rollout.interval(0.95)
+    assert_allclose(high - low, 2.0 * 1.959963984540054 * rollout.std, rtol=1e-12)
+
+
 @pytest.mark.parametrize("num_samples", [39, 100, 200])
 def test_an_interval_holds_a_further_draw_with_its_probability(num_samples):
     """A 95 % interval from S samples must hold 95 % of further draws, whatever S (from 39 on)."""
