@@ -74,10 +74,19 @@ class System(AbstractPredictor):
         return self._states(means, chols, slice(len(episode)), float(evidence))
 
     def online(
-        self, *, reader: AbstractFilter | None = None, key: AnyKey = None, seed: int | None = None
+        self,
+        *,
+        reader: AbstractFilter | None = None,
+        state: Numbers | None = None,
+        chol: Numbers | None = None,
+        gate: float | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
     ) -> OnlineFilter:
-        """A filter that is fed one sample at a time."""
-        return OnlineFilter(self.model, self.scaler, reader or UKF(), key=as_key(key, seed))
+        """A filter that is fed one sample at a time, from a given state on, and with a gate against outliers if one
+        is wanted (see `OnlineFilter`)."""
+        chosen = reader or UKF()
+        return OnlineFilter(self.model, self.scaler, chosen, state=state, chol=chol, gate=gate, key=as_key(key, seed))
 
     @double_precision
     def simulate_from(

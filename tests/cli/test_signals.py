@@ -13,7 +13,7 @@ import pytest
 
 from gpssm.cli._stop import Unfinished
 from tests.cli.records import write_record
-from tests.faults.signals import COMMAND
+from tests.faults.signals import COMMAND, DEFAULTS
 
 pytestmark = pytest.mark.system
 
@@ -22,7 +22,7 @@ WORDS = "--outputs y --inputs u --dt 0.1 --method polished --states 1 --inducing
 
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
-    return [str(COMMAND), "fit", write_record(tmp_path / "a.csv", 60, 0).name, *WORDS.split()]
+    return [*DEFAULTS, COMMAND, "fit", write_record(tmp_path / "a.csv", 60, 0).name, *WORDS.split()]
 
 
 def _wait_for(happened, process: subprocess.Popen, seconds: float = 240.0) -> None:

@@ -22,7 +22,15 @@ import numpy as np
 import gpssm
 from tests.cli.records import write_record
 
-COMMAND = Path(sys.executable).with_name("gpssm")
+COMMAND = str(Path(sys.executable).with_name("gpssm"))
+_RUN = """
+import os, signal, sys
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+DEFAULTS = (sys.executable, "-c", _RUN)
+"""Whoever starts this in the background has had signals ignored, and what is started inherits that."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SOON, AT_LAST = 1.0, 10.0
 """Seconds in which it must be acknowledged, and have ended."""
@@ -59,7 +67,9 @@ class Running:
         environment |= {"GPSSM_CACHE": "off" if cache is None else str(cache)}
         told, remarks = folder / "told", folder / "remarks"
         with told.open("w") as out, remarks.open("w") as err:
-            process = subprocess.Popen([COMMAND, *words], cwd=folder, env=environment, stdout=out, stderr=err)
+            process = subprocess.Popen(
+                [*DEFAULTS, COMMAND, *words], cwd=folder, env=environment, stdout=out, stderr=err
+            )
         return cls(folder, process, told, remarks)
 
     def wait_for(self, name: str) -> bool:
