@@ -54,7 +54,7 @@ class Interruption:
         *,
         at_once: bool = False,
         give_up: Callable[[], None] | None = None,
-        patience: float = 8.0,
+        patience: float = 6.0,
     ):
         self._acknowledge = acknowledge
         self._at_once, self._give_up, self._patience = at_once, give_up, patience

@@ -111,7 +111,9 @@ def fit(
                 settings={"files": [str(file) for file in files], "holdout": holdout, **flags.given()},
                 unfinished=unfinished,
             )
-            return run_fit(task, interruption, devices=devices, json=json)
+            outcome = run_fit(task, interruption, devices=devices, json=json)
+            interruption.too_late()
+            return outcome
     finally:
         if distribution.leads:
             remove_if_empty(folder)

@@ -10,7 +10,7 @@ from cyclopts import CycloptsError
 from gpssm._core._errors import FileError, ResumeError
 from gpssm.cli._app import build_app
 from gpssm.cli._outcome import Code, Outcome, UsageError, side, tell, to_json
-from gpssm.cli._stop import NOTHING, NOTHING_CODE, hear_no_more, stoppable
+from gpssm.cli._stop import NOTHING, NOTHING_CODE, hear_no_more, leave, stoppable
 
 DEBUG = "GPSSM_DEBUG"
 """The environment variable that lets unforeseen errors through, with all details."""
@@ -19,7 +19,7 @@ DEBUG = "GPSSM_DEBUG"
 def entry() -> NoReturn:
     """What the installed command runs."""
     _prepare_environment()
-    with stoppable(sys.argv[1:]):
+    with stoppable(sys.argv[1:]) as interruption:
         try:
             code = main()
         except BrokenPipeError:
@@ -34,6 +34,9 @@ def entry() -> NoReturn:
         # Whoever read the output has had enough, as `head` does. Python would complain once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or int(Code.failed)
+    if interruption.requested and "--distributed" not in sys.argv:
+        # Somebody waits, and taking JAX apart takes seconds on a busy machine.
+        leave(code)
     sys.exit(code)
 
 

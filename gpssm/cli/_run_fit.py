@@ -54,7 +54,7 @@ def run_fit(task: Task, interruption: Interruption, *, devices: Devices | None, 
             judged, facts = _shown(learnt, task, beside)
     except KeyboardInterrupt:
         return _not_judged(learnt, task, beside)
-    interruption.too_late()
+    interruption.too_late()  # before checkpoints are removed, from which one could go on
     remove_folder(task.folder)
     _summary(learnt, judged, facts, out)
     return Outcome({"method": task.method, **facts})

@@ -59,6 +59,13 @@ def end_now(code: int, facts: dict[str, Any], text: str, json: bool) -> NoReturn
         else:
             # A bar that was being drawn has hidden the cursor.
             print(f"{chr(27) + '[?25h' if sys.stderr.isatty() else ''}{text}", file=sys.stderr, flush=True)
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """End without tidying up."""
+    with suppress(Exception):
+        sys.stderr.flush()
     os._exit(int(code))
 
 
