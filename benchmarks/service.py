@@ -31,9 +31,14 @@ ONLINE = Setting("online", 2, 60, 4, 2, 1, 50, 10, _rbf, 0.5)
 CONTEXT, SAMPLES = 10, 20
 
 compiled: list[float] = []
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, seconds, **_: compiled.append(seconds) if event.endswith("backend_compile_duration") else None
-)
+
+
+def _note(event: str, duration_secs: float, **_: object) -> None:
+    if event.endswith("backend_compile_duration"):
+        compiled.append(duration_secs)
+
+
+jax.monitoring.register_event_duration_secs_listener(_note)
 
 
 def system_of(setting: Setting) -> System:

@@ -143,12 +143,12 @@ def test_ten_lengths_and_numbers_of_samples_share_a_few_programs(request, monkey
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["small", "lagged"])
 def test_a_thousand_lengths_would_need_ten_programs(request, monkeypatch, kind):
-    """One length of each of the many sizes that there were, from 20 to 1019; `benchmarks.service` runs all."""
+    """One length of each of the many sizes that there were, from 25 to 1019; `benchmarks.service` runs all."""
     predictor, traced = request.getfixturevalue(kind), []
     for module in (_run, _free_run):
         monkeypatch.setattr(module, "side_by_side", _noting(traced, "runs", module.side_by_side))
     before, whole = len(compiled), record(1019, seed=1)
-    for length in np.unique(np.geomspace(20, 1019, 40).astype(int)):
+    for length in np.unique(np.geomspace(25, 1019, 40).astype(int)):
         options = {"propagation": Pathwise(11), "reader": ParticleFilter(11), "num_samples": 8}
         predictor.simulate(whole.head(int(length)), n_init=N_INIT, seed=0, **options)
     assert traced.count("runs") <= 10
