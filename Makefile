@@ -64,7 +64,7 @@ test-system: $(VENV)/.installed-dev ## Run the tests that start processes, kill,
 test-all: $(VENV)/.installed-dev ## Run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for hundreds of each
+faults: $(VENV)/.installed-dev ## Provoke faults of every kind and count the survived; FAULTS_ARGS=--many for thousands
 	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
 
 mutants: $(VENV)/.installed-dev ## Change the mathematics in 150 places, one at a time, and count what the tests notice (hours; resumes)

@@ -165,6 +165,7 @@ def main() -> None:
                     began = time.process_time()
                     fitted = gpssm.fit(drawn.train, chosen[name], progress=gpssm.Silent(), seed=seed)
                     spent = time.process_time() - began
+                    assert isinstance(fitted.system, gpssm.System)
                     found = {"system": drawn.name, "states": states, "mix": mix, "seed": seed, "method": name}
                     made = {**provenance(), "cpu_seconds": round(spent, 1)}
                     rows.append({**found, **judge(fitted.system, drawn), **made})

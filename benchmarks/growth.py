@@ -106,9 +106,12 @@ def simulation_work(inducing: int, count: int, repeat: int) -> tuple[float, int]
     arrays, static = eqx.partition(model, eqx.is_array)
 
     def run(arrays, key):
-        start, chol = jnp.zeros(BASE.states), jnp.eye(BASE.states)
+        start, chol = (
+            jnp.zeros((count, BASE.states)),
+            jnp.broadcast_to(jnp.eye(BASE.states), (count, BASE.states, BASE.states)),
+        )
         controls = jnp.zeros((count, BASE.inputs))
-        return trajectories(eqx.combine(arrays, static), start, chol, controls, Pathwise(), count, False, key)
+        return trajectories(eqx.combine(arrays, static), None, start, chol, controls, Pathwise(), False, count, key)
 
     return work(run, (arrays, jr.key(0)), repeat)
 

@@ -81,12 +81,14 @@ def start_of(
     paths: int = 1,
     *,
     single_precision: bool = False,
+    own_kernels: bool = False,
 ) -> tuple[GPSSM, MeanField]:
-    """A model and its inference before training."""
+    """A model and its inference before training; one kernel for all states, or one for each."""
+    kernel = setting.kernel(setting.states + setting.inputs)
     model = GPSSM.from_data(
         episodes,
         state_dim=setting.states,
-        kernel=setting.kernel(setting.states + setting.inputs),
+        kernel=[kernel] * setting.states if own_kernels else kernel,
         num_inducing=setting.inducing,
         key=jr.key(0),
     )
@@ -100,11 +102,18 @@ def start_of(
     return model, MeanField(network, inducing, MonteCarlo(paths))
 
 
-def make(setting: Setting, inducing: AbstractInducing, paths: int = 1, *, single_precision: bool = False):
+def make(
+    setting: Setting,
+    inducing: AbstractInducing,
+    paths: int = 1,
+    *,
+    single_precision: bool = False,
+    own_kernels: bool = False,
+):
     """Data as a step sees them, and a start."""
     episodes = episodes_of(setting)
     data = Batch.of(gpssm.Scaler.from_episodes(episodes).apply(episodes))
-    start = start_of(setting, episodes, inducing, paths, single_precision=single_precision)
+    start = start_of(setting, episodes, inducing, paths, single_precision=single_precision, own_kernels=own_kernels)
     return prepare(start, jnp.float64), data
 
 

@@ -8,16 +8,24 @@ import numpy as np
 
 LEAST_STEPS = 16
 """Records and runs with fewer steps are filled up to this many."""
+FEW_STEPS = 64
+"""Up to this many, steps are so quick that their number does not matter."""
 SIDE_BY_SIDE = 8
 """Numbers of trajectories are multiples of this, so that there is always a number of them to work through at once."""
 
 
 def round_size(size: int, *, least: int = 1) -> int:
-    """The next size that is a power of two or one of the three evenly between two such powers.
+    """The next size that is a power of two or one of the three evenly between two such powers: less than a quarter is
+    added, a tenth on average.
 
-    Less than a quarter is added, a tenth on average, and twenty sizes lead from 16 to 512.
+    Records come in all lengths, and each size of them is another program to compile and to keep. Theirs, which have a
+    `least` size, are powers of two up to 64, where a step costs nothing, and then those and one between: eleven sizes
+    lead from 16 to 1024, and less than half is added.
     """
-    return _in_parts(max(size, least), 4)
+    if least == 1:
+        return _in_parts(size, 4)
+    size = max(size, least)
+    return next_power_of_two(size) if size <= FEW_STEPS else _in_parts(size, 2)
 
 
 def next_power_of_two(size: int) -> int:

@@ -18,6 +18,8 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float
 
+from gpssm._core._alike import WRITTEN_OUT
+
 ESCALATIONS = 6
 """How often a failed factorisation is tried again with ten times the jitter."""
 
@@ -112,8 +114,11 @@ def _factorise_jvp(jitter: float, primals: tuple[Array], tangents: tuple[Array])
 
 def small_cholesky(matrix: Float[Array, "*B D D"]) -> Float[Array, "*B D D"]:
     """Cholesky factors of many state-sized matrices, written out over the few columns: elementwise, so any batch is
-    safe."""
+    safe. With many columns that would take minutes to compile, and LAPACK works through the batch instead."""
     size = matrix.shape[-1]
+    if size > WRITTEN_OUT:
+        chols = jax.vmap(partial(_factorise, 0.0))(matrix.reshape(-1, size, size))[0]
+        return chols.reshape(matrix.shape)
     columns: list[Array] = []
     for j in range(size):
         column = matrix[..., :, j]

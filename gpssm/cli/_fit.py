@@ -7,12 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpssm._core._interrupt import Interruption
 from gpssm.cli._columns import Columns
 from gpssm.cli._distributed import Distribution, hold_lifeline, watch_over
 from gpssm.cli._methods import METHODS, Flags, find_method
 from gpssm.cli._options import Config, Json, Out, not_negative
 from gpssm.cli._outcome import Outcome, UsageError
 from gpssm.cli._reading import Reading
+from gpssm.cli._stop import Unfinished, answer
 from gpssm.cli._targets import check_target, prepare_folder, remove_if_empty
 from gpssm.data import DataError, Episodes
 from gpssm.data._enough import check_enough
@@ -93,8 +95,9 @@ def fit(
     folder = output.with_name(output.name + ".checkpoints")
     if distribution.leads:
         prepare_folder(folder, resume)
+    unfinished = Unfinished(folder, _again(files), json)
     try:
-        with distribution.meet() as devices:
+        with Interruption(answer, give_up=unfinished.give_up) as interruption, distribution.meet() as devices:
             # Only now: JAX takes a second to import, and complaints should not. Processes have to meet before that.
             from gpssm.cli._learn import Task
             from gpssm.cli._run_fit import run_fit
@@ -112,9 +115,11 @@ def fit(
                 folder=folder,
                 report=report,
                 settings={"files": [str(file) for file in listed], "holdout": holdout, **flags.given()},
-                again=_again(files),
+                unfinished=unfinished,
             )
-            return run_fit(task, devices=devices, json=json)
+            outcome = run_fit(task, interruption, devices=devices, json=json)
+            interruption.too_late()
+            return outcome
     finally:
         if distribution.leads:
             remove_if_empty(folder)

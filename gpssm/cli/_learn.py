@@ -8,6 +8,7 @@ from gpssm._core._devices import Devices
 from gpssm._core._distributed import broadcast_from_first
 from gpssm.cli._methods import Entry, Flags
 from gpssm.cli._states import compare_states, counted, winner
+from gpssm.cli._stop import Unfinished
 from gpssm.data import Episodes
 from gpssm.evaluate import Selection
 from gpssm.files import Checkpoints
@@ -35,8 +36,8 @@ class Task:
     report: bool
     settings: dict[str, Any]
     """What is remembered with the model."""
-    again: str
-    """The command, for people who want to go on."""
+    unfinished: Unfinished
+    """What there is to say if it is broken off."""
 
     def beside(self, ending: str) -> Path:
         """A file next to the model."""

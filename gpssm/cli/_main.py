@@ -1,7 +1,6 @@
 """The entry point: parse, run one command, turn every complaint into a sentence and an exit code."""
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,6 +11,7 @@ from gpssm._core._errors import FileError, ResumeError
 from gpssm.cli._app import build_app
 from gpssm.cli._outcome import Code, Outcome, UsageError, side, tell, to_json
 from gpssm.cli._remarks import Remarks, remarks
+from gpssm.cli._stop import NOTHING, NOTHING_CODE, hear_no_more, leave, stoppable
 
 DEBUG = "GPSSM_DEBUG"
 """The environment variable that lets unforeseen errors through, with all details."""
@@ -20,14 +20,24 @@ DEBUG = "GPSSM_DEBUG"
 def entry() -> NoReturn:
     """What the installed command runs."""
     _prepare_environment()
-    _stop_gently()
+    with stoppable(sys.argv[1:]) as interruption:
+        try:
+            code = main()
+        except BrokenPipeError:
+            code = int(Code.failed)
+        except KeyboardInterrupt:
+            # Asked once more while it was saying that it ends.
+            code = NOTHING_CODE
+    hear_no_more()
     try:
-        code = main()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         # Whoever read the output has had enough, as `head` does. Python would complain once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = int(Code.failed)
+        code = code or int(Code.failed)
+    if interruption.requested and "--distributed" not in sys.argv:
+        # Somebody waits, and taking JAX apart takes seconds on a busy machine.
+        leave(code)
     sys.exit(code)
 
 
@@ -48,7 +58,7 @@ def _run(given: list[str], machine: bool, heard: Remarks) -> int:
     except UsageError as error:
         return _complain(str(error), Code.usage, machine, hint=_help_hint(given))
     except KeyboardInterrupt:
-        return _complain("interrupted before there was anything to save", 130, machine)
+        return _complain(NOTHING, NOTHING_CODE, machine)
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -104,15 +114,3 @@ def _prepare_environment() -> None:
     """Before JAX is imported: one BLAS thread, because XLA brings its own."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
-
-
-def _stop_gently() -> None:
-    """Schedulers, `docker stop` and closed connections ask to end in other ways than Ctrl-C and mean the same.
-
-    One process of several cannot end gently by itself: the others would wait for it.
-    """
-    if "--distributed" in sys.argv:
-        return
-    for name in ("SIGTERM", "SIGHUP"):
-        if name in signal.Signals.__members__ and signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
-            signal.signal(signal.Signals[name], lambda *_: signal.raise_signal(signal.SIGINT))

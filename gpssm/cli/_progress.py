@@ -1,7 +1,7 @@
 """Training as it is seen on a terminal: a bar with the bound, the held-out score and the time left."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -20,9 +20,9 @@ def shown(screen: Screen) -> Iterator[Watcher]:
         yield Silent()
     elif screen.is_terminal:
         with Bars(screen) as bars:
-            yield bars
+            yield Unheard(bars)
     else:
-        yield Lines()
+        yield Unheard(Lines())
 
 
 class Lines:
@@ -39,6 +39,24 @@ class Lines:
         """Something worth a line happened."""
         if not already_told(message):
             self._lines.say(visible(message))
+
+
+class Unheard:
+    """Goes on where nobody listens any more: a terminal that was closed, or a pipe without a reader, is no reason to
+    lose a fit."""
+
+    def __init__(self, watcher: Watcher):
+        self._watcher = watcher
+
+    def update(self, status: Status) -> None:
+        """A run of steps was made."""
+        with suppress(OSError):
+            self._watcher.update(status)
+
+    def say(self, message: str) -> None:
+        """Something worth a line happened."""
+        with suppress(OSError):
+            self._watcher.say(message)
 
 
 class Bars:

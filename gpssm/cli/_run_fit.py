@@ -10,27 +10,30 @@ from gpssm.cli._methods import check_kernel
 from gpssm.cli._outcome import Code, Outcome, screen, side, tell
 from gpssm.cli._progress import shown
 from gpssm.cli._states import candidates, counted, draw
+from gpssm.cli._stop import answer
 from gpssm.cli._targets import remove_folder
 from gpssm.data import DataError
 from gpssm.evaluate import Judged, judge
 from gpssm.files import save
 from gpssm.fitting import Fit, Result
-from gpssm.fitting._interrupt import InterruptedFitError
+from gpssm.fitting._interrupt import Interruption, Stopped
 from gpssm.predict import AbstractPredictor, LinearPredictor, System
 
 HORIZONS = (1, 5, 20)
 """Steps ahead that the page shows beside the free run."""
 
 
-def run_fit(task: Task, *, devices: Devices | None, json: bool) -> Outcome | None:
+def run_fit(task: Task, interruption: Interruption, *, devices: Devices | None, json: bool) -> Outcome | None:
     """Learn, judge, save. Of several processes all take part in the fit, and only the first has an outcome."""
     check_kernel(task.flags.kernel)
     leads = devices is None or devices.is_first
     out, beside = screen(json=json or not leads), side(json=json or not leads)
     try:
+        interruption.check()
         with shown(beside) as progress:
             learnt = learn(task, devices, progress)
-    except InterruptedFitError:
+    except Stopped:
+        # Before there was a model, or by a second Ctrl-C.
         if not leads:
             raise SystemExit(int(Code.interrupted)) from None
         return _interrupted(None, task, beside)
@@ -40,21 +43,36 @@ def run_fit(task: Task, *, devices: Devices | None, json: bool) -> Outcome | Non
         return None
     if learnt.fit.result is Result.interrupted:
         return _interrupted(learnt.fit, task, beside)
-    facts = _facts(learnt, task)
     if learnt.fit.result is Result.diverged:
-        return _diverged(learnt.fit, task, facts, beside)
-    judged = _judged(learnt.fit, task, beside)
+        return _diverged(learnt.fit, task, _facts(learnt, task), beside)
+    # Safe before it is judged, which may be broken off as well; checkpoints stay until all of it is written.
+    save(learnt.fit, task.output, settings=task.settings | _facts(learnt, task))
+    try:
+        with Interruption(answer, at_once=True):
+            if interruption.requested:
+                raise KeyboardInterrupt
+            judged, facts = _shown(learnt, task, beside)
+    except KeyboardInterrupt:
+        return _not_judged(learnt, task, beside)
+    interruption.too_late()  # before checkpoints are removed, from which one could go on
+    remove_folder(task.folder)
+    _summary(learnt, judged, facts, out)
+    return Outcome({"method": task.method, **facts})
+
+
+def _shown(learnt: Learnt, task: Task, screen: Console) -> tuple[Judged | None, dict[str, Any]]:
+    """The model judged by what was held out, with figure and page, and everything there is to tell."""
+    facts = _facts(learnt, task)
+    judged = _judged(learnt.fit, task, screen)
     if judged is not None:
         facts["held_out"] = judged.free_run.facts()
-    save(learnt.fit, task.output, settings=task.settings | facts)
-    remove_folder(task.folder)
+        save(learnt.fit, task.output, settings=task.settings | facts)
     if learnt.choice is not None:
         facts["figure"] = str(task.beside("-states.png"))
         draw(learnt.choice, task.states, task.beside("-states.png"))
     if judged is not None and task.report:
-        facts |= _report(learnt.fit, judged, task, facts, beside)
-    _summary(learnt, judged, facts, out)
-    return Outcome({"method": task.method, **facts})
+        facts |= _report(learnt.fit, judged, task, facts, screen)
+    return judged, facts
 
 
 def _judged(made: Fit, task: Task, screen: Console) -> Judged | None:
@@ -102,20 +120,27 @@ def _diverged(made: Fit, task: Task, facts: dict[str, Any], screen: Console) -> 
 
 
 def _interrupted(made: Fit | None, task: Task, screen: Console) -> Outcome:
-    """Save the model as it stands, if there is one, and say how to go on. In the first moments there is no checkpoint
-    yet."""
-    kept = task.folder.is_dir() and any(task.folder.rglob("*.ckpt"))
-    if made is None and not kept:
+    """Save the model as it stands, if there is one, and say how to go on."""
+    unfinished = task.unfinished
+    if made is None and not unfinished.kept:
         raise KeyboardInterrupt
-    go_on = task.again if task.again.endswith("--resume") or not kept else f"{task.again} --resume"
-    facts: dict[str, Any] = {"interrupted": True, "go_on": go_on, "checkpoint": kept}
+    facts = unfinished.facts()
     if made is None:
-        tell(screen, "Interrupted while numbers of states were compared; what was fitted is kept.")
+        tell(screen, f"Interrupted before there was a model; what was finished is kept in {task.folder}.")
     else:
         save(made, task.output, settings=task.settings | {"interrupted": True})
         tell(screen, f"Interrupted. The model as it stands is in {task.output}.")
         facts["model"] = str(task.output)
-    tell(screen, f"To go on:\n  {go_on}" if kept else f"It had hardly begun. To begin anew:\n  {go_on}")
+    begun = "To go on:" if unfinished.kept else "It had hardly begun. To begin anew:"
+    tell(screen, f"{begun}\n  {unfinished.go_on}")
+    return Outcome(facts, Code.interrupted)
+
+
+def _not_judged(learnt: Learnt, task: Task, screen: Console) -> Outcome:
+    """Interrupted when everything was learnt: the model is complete and saved."""
+    facts = task.unfinished.facts() | {"method": task.method, **_facts(learnt, task)}
+    tell(screen, f"Interrupted. The model is complete and in {task.output}; it has not been judged, nor reported on.")
+    tell(screen, f"To have that done:\n  {task.unfinished.go_on}")
     return Outcome(facts, Code.interrupted)
 
 

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from gpssm._core._errors import storage_error
+from gpssm._core._interrupt import unbroken
 from gpssm.files._place import place
 
 # File systems on which a folder cannot be flushed say one of these.
@@ -31,8 +32,9 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True, follow:
         mode = _mode(path, follow)
         if mode is not None and not overwrite:
             raise FileExistsError(errno.EEXIST, "the file exists")
-        _write(temporary, data, mode)
-        os.replace(temporary, path)
+        with unbroken:
+            _write(temporary, data, mode)
+            os.replace(temporary, path)
     except OSError as error:
         _discard(temporary)
         raise storage_error("write", path, error) from error

@@ -59,7 +59,8 @@ def search(
             return  # it is in the history already
         history.seconds = time.monotonic() - began
         stage.update(tell(accepted, history))
-        if stage.is_due(done):
+        # Asked to end, it may have no other chance: an evaluation of a large model takes longer than people wait.
+        if stage.is_due(done) or stage.interruption.requested:
             place = objective.place
             state = {"start": place.start, "done": place.done, "first": objective.first}
             stage.write({name: jnp.asarray(value) for name, value in state.items()}, done, history, record=place.record)

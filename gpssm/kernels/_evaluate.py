@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float
 
+from gpssm._core._alike import WRITTEN_OUT
+
 
 @singledispatch
 def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
@@ -41,5 +43,7 @@ def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[A
     those of the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the
     diagonal.
     """
+    if x.shape[1] > WRITTEN_OUT:
+        return jnp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
     columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
     return reduce(jnp.add, (column**2 for column in columns))

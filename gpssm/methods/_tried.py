@@ -7,13 +7,13 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._interrupt import InterruptedFitError
 from gpssm._core._result import Result
 from gpssm.data import DataError, Episodes, Scaler
 from gpssm.data._holdout import context_length
 from gpssm.evaluate import Fold, Selection, Stretches, Trial
 from gpssm.evaluate._trial import FAILURES, Task, failed_trial, judged_trial, numbers_of, reason
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.methods._constant import Constant
 
 SAMPLES = 100

@@ -1,5 +1,6 @@
 """The variational method: q(X), q(u), the expectation, the optimiser and the start are axes that combine freely."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax.random as jr
@@ -126,8 +127,15 @@ def distilled(
         key=follow_key,
     )
     result, history = fit.result, fit.history
+    if not followed.result.good:
+        history = replace(history, events=history.events + followed.history.events)
     if followed.result is Result.interrupted:
-        result, history.events = followed.result, history.events + followed.history.events
+        result = followed.result
+    elif followed.result is Result.diverged:
+        # The model is as good as it was; only what reads new records is not.
+        event = "the network met NaN and was left as it last was: to start from its states may be poorer than a filter"
+        history.events.append(event)
+        run.say(event)
     reader = cast(followed.inference.reader(), np.float64)
     system = System(fit.system.model, data.scaler, data.channels, reader)
     return Fit.of(system, fit.method, result, history, inference=fit.inference, parts=fit.parts)

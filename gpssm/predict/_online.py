@@ -4,18 +4,17 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_for_setup
 from gpssm._core._precision import double_precision
 from gpssm.data import DataError, Scaler
 from gpssm.data._errors import LARGEST_VALUE, Numbers, real_array
-from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion
+from gpssm.filters._base import AbstractFilter
 from gpssm.models._gpssm import GPSSM
 from gpssm.models.transition import AbstractDynamics, AbstractTransition, Conditioned
+from gpssm.predict._online_step import OnlineStep
 
 _HERE = "online filter"
 
@@ -25,19 +24,47 @@ class OnlineFilter:
 
     With a Gaussian filter its estimates equal those of `System.filter` on the whole record. Everything is compiled when
     it is made, because a control loop cannot wait for that at its first samples.
+
+    - `state`, `chol`: where the state is before the first sample, and a factor of its covariance; by default the
+      standard normal that training assumes.
+    - `gate`: an output that differs from what is expected by more than so many standard deviations is refused, which
+      means taken as missing: a sensor that fails must not carry the state away. None takes every measurement.
     """
 
     @double_precision
-    def __init__(self, model: GPSSM, scaler: Scaler, filter_: AbstractFilter, *, key: PRNGKeyArray):
+    def __init__(
+        self,
+        model: GPSSM,
+        scaler: Scaler,
+        filter_: AbstractFilter,
+        *,
+        state: Numbers | None = None,
+        chol: Numbers | None = None,
+        gate: float | None = None,
+        key: PRNGKeyArray,
+    ):
+        if gate is not None and not gate > 0.0:
+            raise DataError(f"gate={gate}: how many standard deviations an output may be off, so more than 0, or None")
         conditioned = eqx.tree_at(lambda m: m.transition, model, Conditioned(_condition(model.transition)))
-        step = _Step(filter_, conditioned, scaler, key)
+        step = OnlineStep(filter_, conditioned, scaler, np.inf if gate is None else float(gate), key)
+        self._scaler, self._told = scaler, step.told
         self._dtype = np.dtype(model.emission.noise_variance().dtype)
         self._outputs, self._inputs, self._size = scaler.output_mean.shape, scaler.input_mean.shape, model.state_dim
         # The number of the sample, the control that led to it, and the measurement: the only thing that is handed over.
         self._sample = np.zeros(1 + len(scaler.input_mean) + len(scaler.output_mean))
-        self._first = jax.jit(step.first).lower(self._sample).compile()
-        self._later = jax.jit(step.later).lower(jax.eval_shape(step.first, self._sample), self._sample).compile()
+        self._start = self._default = self._begin(state, chol)
+        shapes = jax.eval_shape(step.first, self._sample, self._start)
+        self._first = jax.jit(step.first).lower(self._sample, self._start).compile()
+        self._later = jax.jit(step.later).lower(shapes, self._sample).compile()
+        self.reset()
+
+    def reset(self, state: Numbers | None = None, *, chol: Numbers | None = None) -> None:
+        """Begin anew, as after a jump or a change of load: at the given state, or where it began at first."""
+        self._start = self._default if state is None and chol is None else self._begin(state, chol)
+        self._sample[:] = 0.0
         self._state: Any = None
+        self._measured = np.full(self._outputs, np.nan)
+        self._last = np.full(self._told, np.nan)
 
     @double_precision
     def update(self, y: Numbers | float | int, u: Numbers | float | int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -54,71 +81,60 @@ class OnlineFilter:
             )
         split = 1 + len(control)
         self._sample[split:] = measured
-        self._state = self._first(self._sample) if self._state is None else self._later(self._state, self._sample)
+        if self._state is None:
+            self._state = self._first(self._sample, self._start)
+        else:
+            self._state = self._later(self._state, self._sample)
         # Copying waits for it: only then may the sample be written over.
         size = self._size
-        told = np.asarray(self._state)[: size + size * size].astype(self._dtype)
+        self._last = np.array(self._state)[: self._told]
+        self._measured = np.array(measured)
         self._sample[0] += 1.0
         self._sample[1:split] = control
-        return told[:size], told[size:].reshape(size, size)
+        estimate = self._last[: size + size * size].astype(self._dtype)
+        return estimate[:size], estimate[size:].reshape(size, size)
 
+    @property
+    def predicted(self) -> Float[np.ndarray, " O"]:
+        """The outputs that were expected at the last sample before it was measured; NaN before the first."""
+        return self._scaler.undo_mean(self._part(0)[None])[0]
 
-class _Step:
-    """The compiled part of an update, from one array to one array: handing over each part of a filter's state by itself
-    takes longer than the arithmetic. Model and scale belong to the program for the same reason."""
+    @property
+    def predicted_std(self) -> Float[np.ndarray, " O"]:
+        """Standard deviation of what sensors were expected to show."""
+        return self._scaler.undo_std(self._part(1))
 
-    def __init__(self, filter_: AbstractFilter, model: GPSSM, scaler: Scaler, key: PRNGKeyArray):
-        self._filter, self._model, self._key, self._scaler = filter_, model, key, scaler
-        self._dtype = model.emission.noise_variance().dtype
-        self._like: Any = None
+    @property
+    def innovation(self) -> Float[np.ndarray, " O"]:
+        """What the last sample said that was not expected: measured less predicted; NaN where it was missing."""
+        return self._measured - self.predicted
 
-    def first(self, sample: Float[Array, " S"]) -> Float[Array, " N"]:
-        """Mean, covariance and filter state after the first sample, one after the other."""
-        return self._next(None, sample)
+    @property
+    def refused(self) -> np.ndarray:
+        """Which outputs of the last sample the gate has taken as missing."""
+        return self._part(2) == 1.0
 
-    def later(self, told: Float[Array, " N"], sample: Float[Array, " S"]) -> Float[Array, " N"]:
-        """The same after another sample."""
-        size = self._model.state_dim
-        return self._next(_unpacked(told[size + size * size :], self._like), sample)
+    def _part(self, which: int) -> np.ndarray:
+        begin, outputs = self._size + self._size**2, self._outputs[0]
+        return self._last[begin + which * outputs : begin + (which + 1) * outputs]
 
-    def _next(self, state: Any, sample: Array) -> Array:
-        """A sample is its number, the control that led to it, and the measurement."""
-        scaler, inputs = self._scaler, len(self._scaler.input_mean)
-        u = jnp.zeros(inputs) if state is None else (sample[1 : 1 + inputs] - scaler.input_mean) / scaler.input_scale
-        y = (sample[1 + inputs :] - scaler.output_mean) / scaler.output_scale
-        seen = FilterInput(u.astype(self._dtype), y.astype(self._dtype), jnp.asarray(state is None))
-        built = self._filter.build(self._model)
-        start_key, step_key = jr.split(jr.fold_in(self._key, sample[0].astype(jnp.uint32)))
-        before = built.init_prepare(key=start_key)._replace(model_inputs=seen) if state is None else state
-        with cuthbert_promotion():
-            after = built.filter_combine(before, built.filter_prepare(seen, key=step_key))
-        self._like = jax.eval_shape(lambda: after)
-        mean, chol = self._filter.moments(after)
-        return jnp.concatenate([mean.astype(float), (chol @ chol.T).astype(float).ravel(), _packed(after)])
-
-
-def _packed(state: Any) -> Float[Array, " N"]:
-    """All that a filter remembers as one row of numbers. Double precision holds smaller numbers, truth values and whole
-    numbers as they are."""
-    return jnp.concatenate([_plain(leaf).astype(float).ravel() for leaf in jax.tree.leaves(state)])
-
-
-def _unpacked(row: Float[Array, " N"], like: Any) -> Any:
-    leaves, begin = [], 0
-    for leaf in jax.tree.leaves(like):
-        plain = jax.eval_shape(_plain, leaf)
-        values = row[begin : begin + plain.size].reshape(plain.shape).astype(plain.dtype)
-        leaves.append(jr.wrap_key_data(values) if _is_key(leaf) else values)
-        begin += plain.size
-    return jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _plain(leaf: Array) -> Array:
-    return jr.key_data(leaf) if _is_key(leaf) else leaf
-
-
-def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    def _begin(self, state: Numbers | None, chol: Numbers | None) -> np.ndarray:
+        size = self._size
+        mean = np.zeros(size) if state is None else np.asarray(real_array(state, what="state", where=_HERE), float)
+        if chol is None:
+            # A state that is given is certain, as one to simulate from is.
+            factor = np.eye(size) if state is None else np.zeros((size, size))
+        else:
+            factor = np.asarray(real_array(chol, what="chol", where=_HERE), float)
+        if mean.shape != (size,) or factor.shape != (size, size):
+            raise DataError(
+                f"state and chol have shapes {mean.shape} and {factor.shape}; this model has {size} states, so that "
+                f"they must be {(size,)} and {(size, size)}"
+            )
+        begin = np.concatenate([mean, factor.ravel()])
+        if not np.isfinite(begin).all():
+            raise DataError("the state to start from, and its chol, must be finite numbers")
+        return begin
 
 
 @compile_for_setup

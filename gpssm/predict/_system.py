@@ -77,10 +77,19 @@ class System(AbstractPredictor):
         return self._states(means, chols, slice(len(episode)), float(evidence))
 
     def online(
-        self, *, reader: AbstractFilter | None = None, key: AnyKey = None, seed: int | None = None
+        self,
+        *,
+        reader: AbstractFilter | None = None,
+        state: Numbers | None = None,
+        chol: Numbers | None = None,
+        gate: float | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
     ) -> OnlineFilter:
-        """A filter that is fed one sample at a time."""
-        return OnlineFilter(self.model, self.scaler, reader or UKF(), key=as_key(key, seed))
+        """A filter that is fed one sample at a time, from a given state on, and with a gate against outliers if one
+        is wanted (see `OnlineFilter`)."""
+        chosen = reader or UKF()
+        return OnlineFilter(self.model, self.scaler, chosen, state=state, chol=chol, gate=gate, key=as_key(key, seed))
 
     @double_precision
     def simulate_from(
@@ -171,9 +180,10 @@ class System(AbstractPredictor):
     ) -> Rollout:
         """From one start that all trajectories share, or from one for each."""
         count = round_count(request.count)
-        mean, chol = (np.asarray(part) for part in start)
+        mean, chol = start
         if mean.ndim == 1:
-            mean, chol = _copies(mean, count), _copies(np.asarray(request.propagation.start_spread(chol)), count)
+            chol = request.propagation.start_spread(self._on_device(chol))
+            mean, chol = (_copies(np.asarray(part), count) for part in (mean, chol))
         run_key, noise_key = _models(key), jr.split(key)[1]
         steps = round_size(len(controls), least=LEAST_STEPS)
         scaled = fill_up(self._scaled_controls(controls), steps)

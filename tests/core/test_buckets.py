@@ -13,8 +13,16 @@ def test_a_round_size_holds_what_it_is_for_and_less_than_a_quarter_more():
         assert size <= round_size(size) < 1.25 * size
         assert round_size(round_size(size)) == round_size(size), "a round size is its own"
     assert len({round_size(size) for size in range(16, 513)}) == 21
-    assert round_size(3, least=16) == 16
     assert [next_power_of_two(size) for size in (1, 2, 3, 4, 5, 1000)] == [1, 2, 4, 4, 8, 1024]
+
+
+def test_a_thousand_lengths_of_records_have_ten_round_sizes():
+    for size in SIZES:
+        found = round_size(size, least=16)
+        assert size <= found < (2.0 if size <= 64 else 1.5) * max(size, 16)
+        assert round_size(found, least=16) == found
+    assert [round_size(size, least=16) for size in (3, 17, 33, 65, 97, 1000)] == [16, 32, 64, 96, 128, 1024]
+    assert len({round_size(size, least=16) for size in range(20, 1020)}) == 10
 
 
 def test_a_round_number_of_trajectories_is_near_and_divides_evenly():

@@ -144,15 +144,16 @@ def test_batched_factorisations_with_gradients_do_not_deadlock():
     np.testing.assert_allclose(values[3], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 2, 4, 9])
 def test_small_cholesky_equals_numpy_for_any_batch(size):
     matrices = positive(np.random.default_rng(4), size, 3, 2)
     np.testing.assert_allclose(jit(small_cholesky)(matrices), np.linalg.cholesky(matrices), rtol=1e-10, atol=1e-12)
 
 
-def test_derivatives_of_small_cholesky():
-    root = np.random.default_rng(5).standard_normal((2, 3, 3))
-    assert_derivatives(lambda r: small_cholesky(r @ jnp.swapaxes(r, -1, -2) + jnp.eye(3)[None]), root)
+@pytest.mark.parametrize("size", [3, 9])
+def test_derivatives_of_small_cholesky(size):
+    root = np.random.default_rng(5).standard_normal((2, size, size))
+    assert_derivatives(lambda r: small_cholesky(r @ jnp.swapaxes(r, -1, -2) + jnp.eye(size)[None]), root)
 
 
 def test_jitters_fit_the_precision():

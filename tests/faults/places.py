@@ -9,7 +9,9 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from gpssm.data import DataError
 from gpssm.files import FileError, StorageError
 from gpssm.readers import read, read_inputs
 from gpssm.readers._read import column_names
+from gpssm.reporting import _write
 from tests.reference.stored_systems import system
 
 OURS = (DataError, FileError, StorageError, UsageError)
@@ -80,14 +83,27 @@ READS: dict[str, Callable[[Path], object]] = {
     "config toml": lambda path: sources(["--config", str(path)], ("fit",)),
 }
 
+
+@cache
+def _model() -> gpssm.System:
+    return system(network=False)
+
+
+def _page(path: Path) -> None:
+    with mock.patch.object(_write, "report_page", lambda page: "what a page holds takes long to draw"):
+        _write.write(mock.Mock(), path)
+
+
 WRITES: dict[str, Callable[[Path], object]] = {
-    "save": lambda path: gpssm.save(system(network=False), path),
+    "save": lambda path: gpssm.save(_model(), path),
     "table csv": lambda path: write_csv(path, [("a", {"y": np.ones(3)})]),
+    "page html": _page,
 }
 
 
 def strange_things(rng: np.random.Generator, count: int, folder: Path) -> Iterator[bool]:
     """Pipes, sockets, devices, folders and endless links wherever a path is read or written."""
+    _model()  # which takes its time, and is not what patience is for
     cases = [(thing, use) for thing in THINGS for use in READS | WRITES]
     for i in range(count):
         thing, use = cases[i] if i < len(cases) else cases[int(rng.integers(len(cases)))]

@@ -7,18 +7,33 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from gpssm._core._interrupt import unbroken
 from gpssm.fitting._interrupt import InterruptedFitError, Interruption
 
 SOON = 1.0
 """Seconds in which a wish must be acknowledged."""
 
+ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def press() -> None:
     """Ctrl-C. The handler has run when the next line does."""
     os.kill(os.getpid(), signal.SIGINT)
+
+
+@contextmanager
+def meaning_the_same(*numbers: signal.Signals) -> Iterator[None]:
+    """These mean the same as Ctrl-C, as they do in the command."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def busy(seconds: float) -> None:
@@ -39,10 +54,10 @@ def wait_for(happened: Callable[[], bool]) -> bool:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """Handler, pipe and thread are gone afterwards, whatever the test does."""
-    handler, files = signal.getsignal(signal.SIGINT), os.listdir("/proc/self/fd")
+    """Handlers, pipe and thread are gone afterwards, whatever the test does."""
+    handlers, files = [signal.getsignal(number) for number in ALL], os.listdir("/proc/self/fd")
     yield
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert [signal.getsignal(number) for number in ALL] == handlers
     assert signal.set_wakeup_fd(-1) == -1
     assert len(os.listdir("/proc/self/fd")) == len(files)
     assert not any(thread.name == "gpssm-interrupt" for thread in threading.enumerate())
@@ -193,3 +208,97 @@ def test_what_ended_a_search_is_a_wish_the_first_time_and_raised_the_second():
     interruption.heard(InterruptedFitError())
     with pytest.raises(KeyboardInterrupt):
         interruption.heard(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whatever_means_the_same_is_a_wish_and_stays_one(number):
+    """Schedulers ask again and again; only Ctrl-C said twice stops at once."""
+    said: list[str] = []
+    with meaning_the_same(number), Interruption(said.append) as interruption:
+        for _ in range(3):
+            signal.raise_signal(number)
+        assert interruption.requested
+        assert wait_for(lambda: len(said) == 1)
+        with pytest.raises(KeyboardInterrupt):
+            press()
+
+
+def test_others_are_left_alone_where_they_mean_something_else():
+    with Interruption(lambda message: None):
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_job_in_the_background_ignores_ctrl_c_and_hears_its_scheduler():
+    """Shells start what goes into the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with meaning_the_same(signal.SIGTERM), Interruption(lambda message: None) as interruption:
+            press()
+            assert not interruption.requested
+            signal.raise_signal(signal.SIGTERM)
+            assert interruption.requested
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_where_nothing_can_be_lost_the_first_stops_at_once():
+    said: list[str] = []
+    with Interruption(said.append, at_once=True):
+        with Interruption(lambda message: None) as inner:
+            assert not inner.requested
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        assert wait_for(lambda: len(said) == 1)
+    assert said == ["Interrupted: stopping."]
+
+
+def test_a_fit_inside_makes_it_a_wish_again():
+    with Interruption(lambda message: None, at_once=True), Interruption(lambda message: None) as inner:
+        press()
+        assert inner.requested
+
+
+def test_whoever_does_not_listen_is_given_up_once():
+    """A compiler does not return for a minute; what is entered innermost knows what has been kept."""
+    ends: list[str] = []
+    outer = Interruption(lambda message: None, give_up=lambda: ends.append("outer"), patience=0.1)
+    with outer, Interruption(lambda message: None, give_up=lambda: ends.append("inner")):
+        press()
+        busy(0.5)
+        assert ends == ["inner"]
+        busy(0.3)
+    assert ends == ["inner"]
+
+
+def test_nobody_is_given_up_in_a_process_of_somebody_else():
+    ends: list[str] = []
+    quick = Interruption(lambda message: None, patience=0.05)
+    with quick, Interruption(lambda message: None, give_up=lambda: ends.append("inner")):
+        press()
+        time.sleep(0.2)
+    assert ends == []
+
+
+def test_nobody_is_given_up_while_a_file_is_written():
+    ends: list[float] = []
+    with Interruption(lambda message: None, give_up=lambda: ends.append(time.monotonic()), patience=0.05):
+        with unbroken:
+            press()
+            time.sleep(0.3)
+            written = time.monotonic()
+        assert wait_for(lambda: len(ends) == 1)
+    assert ends[0] >= written
+
+
+def test_when_all_is_done_it_is_too_late():
+    said: list[str] = []
+    with (
+        meaning_the_same(signal.SIGTERM),
+        Interruption(said.append, at_once=True) as outer,
+        Interruption(said.append) as inner,
+    ):
+        inner.too_late()
+        press()
+        signal.raise_signal(signal.SIGTERM)
+        assert not outer.requested
+    assert said == []

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.system  # programs of every size are compiled twice
 
 N_INIT = 5
 LENGTH, LONG = 19, 23
-"""Neither is a round size; with N_INIT samples less they are filled up to 16 and to 20 steps."""
+"""Neither is a round size; with N_INIT samples less they are filled up to 16 and to 32 steps."""
 
 compiled: list[str] = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -125,7 +125,7 @@ def _same_states(found: States, wanted: States) -> None:
 
 @pytest.mark.parametrize("kind", ["small", "lagged"])
 def test_ten_lengths_and_numbers_of_samples_share_a_few_programs(request, monkeypatch, kind):
-    """Runs of 36 to 45 steps are filled up to 40 and 48, samples to 24 and 32; all read as many first samples."""
+    """Runs of 36 to 45 steps are filled up to 64, samples to 24 and 32; all read as many first samples."""
     predictor, traced = request.getfixturevalue(kind), []
     for module in (_run, _free_run):
         monkeypatch.setattr(module, "side_by_side", _noting(traced, "runs", module.side_by_side))
@@ -138,6 +138,21 @@ def test_ten_lengths_and_numbers_of_samples_share_a_few_programs(request, monkey
     assert 1 <= traced.count("runs") <= 3
     assert traced.count("filters") == (kind == "small")
     assert len(compiled) - before <= 10, "those, noise, and a few that split keys"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["small", "lagged"])
+def test_a_thousand_lengths_would_need_ten_programs(request, monkeypatch, kind):
+    """One length of each of the many sizes that there were, from 25 to 1019; `benchmarks.service` runs all."""
+    predictor, traced = request.getfixturevalue(kind), []
+    for module in (_run, _free_run):
+        monkeypatch.setattr(module, "side_by_side", _noting(traced, "runs", module.side_by_side))
+    before, whole = len(compiled), record(1019, seed=1)
+    for length in np.unique(np.geomspace(25, 1019, 40).astype(int)):
+        options = {"propagation": Pathwise(11), "reader": ParticleFilter(11), "num_samples": 8}
+        predictor.simulate(whole.head(int(length)), n_init=N_INIT, seed=0, **options)
+    assert traced.count("runs") <= 10
+    assert len(compiled) - before <= 20, "those, noise in coarser sizes, the filter, and a few that split keys"
 
 
 def _noting(into: list[str], what: str, function: Callable) -> Callable:

@@ -31,7 +31,7 @@ def records(tmp_path: Path) -> list[str]:
 def started(records: list[str], tmp_path: Path, port: int, process: int, **options: object) -> subprocess.Popen[str]:
     settings = {"method": "polished", "states": 1, "inducing": 3, "hidden": 2, "steps": 100_000, "holdout": 0}
     settings |= options
-    flags = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    flags = [word for name, value in settings.items() for word in (f"--{name}", str(value)) if word]
     where = ["--distributed", "--coordinator", f"127.0.0.1:{port}", "--processes", "2", "--process", str(process)]
     log = (tmp_path / f"{process}.log").open("w")
     columns = ["--outputs", "y", "--inputs", "u", "--dt", "1", "-o", str(tmp_path / "m.gpssm")]

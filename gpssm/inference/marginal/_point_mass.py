@@ -86,4 +86,4 @@ class PointMass(eqx.Module):
         mean = weights @ images
         variance = weights @ ((images - mean) ** 2 + spreads)
         # A point stands for its cell, which the function stretches; otherwise steep functions would leave gaps.
-        return log_weights, images, spreads + jnp.gradient(images) ** 2 / 12.0, mean, variance
+        return log_weights, images, spreads + jnp.asarray(jnp.gradient(images)) ** 2 / 12.0, mean, variance

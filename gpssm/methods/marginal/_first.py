@@ -10,7 +10,7 @@ from gpssm.fitting._problem import Training, prepare
 from gpssm.fitting._progress import Silent
 from gpssm.fitting._stage import Stage
 from gpssm.inference import Collapsed, GaussHermite, MeanField, PerStepStates
-from gpssm.models import GPSSM, Batch, GaussMarkov
+from gpssm.models import GPSSM, Batch, GaussMarkov, SparseGP
 from gpssm.optimisers import LBFGS
 from gpssm.optimisers._first_noise import with_shared_noise
 
@@ -39,6 +39,7 @@ def first_model(
     inference = MeanField(states, Collapsed(), GaussHermite(1))
 
     def held(model: GPSSM, inference: MeanField):
+        assert isinstance(model.transition, SparseGP)
         inducing = () if move_inducing else model.transition.inducing
         return (model.emission, inducing, inference.recognition)
 

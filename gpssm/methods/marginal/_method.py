@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
+from gpssm._core._interrupt import InterruptedFitError
 from gpssm._core._params import cast
 from gpssm._core._result import Result
 from gpssm.data import DataError
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.fitting._method import split_key
 from gpssm.fitting._problem import Training, prepare
 from gpssm.inference.marginal import (

@@ -7,10 +7,13 @@ that depends on the data is a sum over transitions.
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from gpssm._core._gaussian import LOG_2PI
 from gpssm._core._linalg import factorise, rounding_jitter
+
+Dimension = int | Int[Array, ""]
+"""Which state; a number of the program itself where many states share one."""
 
 
 class Statistics(eqx.Module):
@@ -44,7 +47,7 @@ class Statistics(eqx.Module):
         grams = [scaled @ features.T for scaled, (features, _) in zip(weighted, projected, strict=True)]
         return cls(jnp.stack(grams), jnp.stack(shifts), jnp.stack(misfits), jnp.sum(weights))
 
-    def optimum(self, dimension: int, noise: Float[Array, ""]) -> "NaturalParameters":
+    def optimum(self, dimension: Dimension, noise: Float[Array, ""]) -> "NaturalParameters":
         """The closed-form optimum of one state dimension."""
         gram = self.grams[dimension % self.grams.shape[0]]
         eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
@@ -81,7 +84,7 @@ class NaturalParameters(eqx.Module):
 
 
 def collapsed_terms(
-    statistics: Statistics, dimension: int, noise: Float[Array, ""]
+    statistics: Statistics, dimension: Dimension, noise: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Expected log transition density and KL of one dimension with q(v) at its optimum."""
     optimum = statistics.optimum(dimension, noise)

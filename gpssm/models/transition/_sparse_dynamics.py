@@ -7,6 +7,7 @@ import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._alike import for_each
 from gpssm._core._gaussian import expected_log_normal, kl_to_standard_normal
 from gpssm._core._linalg import product, transposed
 from gpssm.kernels import PriorDraw, draw_prior
@@ -34,7 +35,8 @@ class SparseDynamics(AbstractDynamics):
         self, x: Float[Array, "N D"], u: Float[Array, "N P"]
     ) -> tuple[Float[Array, "N D"], Float[Array, "N D"]]:
         """Mean and variance of the transition function at many points."""
-        projected = [basis.project(jnp.concatenate([x, u], axis=-1)) for basis in self.bases]
+        points = jnp.concatenate([x, u], axis=-1)
+        projected = for_each(lambda basis: basis.project(points), self.bases)
         means, variances = [], []
         for d in range(self.q_mean.shape[0]):
             features, unexplained = projected[d % len(self.bases)]

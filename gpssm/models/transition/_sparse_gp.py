@@ -8,6 +8,7 @@ import jax.random as jr
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
+from gpssm._core._alike import for_each
 from gpssm._core._params import LowerTriangular, Positive, val
 from gpssm._core._sharding import AbstractShare, Unsharded
 from gpssm.models.transition._base import AbstractTransition, Transitions
@@ -93,12 +94,11 @@ class SparseGP(AbstractTransition):
         """The factorised kernels: one if kernel and inducing inputs are shared, else one for each dimension."""
         if len(self.kernels) == 1 and self.inducing.ndim == 2:
             return (Basis.of(self.kernels[0], self.inducing),)
-        return tuple(
-            Basis.of(
-                self.kernels[d % len(self.kernels)], self.inducing if self.inducing.ndim == 2 else self.inducing[d]
-            )
+        each = [
+            (self.kernels[d % len(self.kernels)], self.inducing if self.inducing.ndim == 2 else self.inducing[d])
             for d in range(self.state_dim)
-        )
+        ]
+        return tuple(for_each(lambda pair: Basis.of(*pair), each))
 
     def condition(self) -> SparseDynamics:
         """Factorise the kernels and put q(u) into whitened coordinates."""
@@ -118,8 +118,8 @@ class SparseGP(AbstractTransition):
         bases, noise = self.bases(), self.noise_variance()
         statistics = share.total(self._statistics(bases, transitions))
         log_prob, kl = jnp.zeros((), noise.dtype), jnp.zeros((), noise.dtype)
-        for d in range(self.state_dim):
-            term, divergence = collapsed_terms(statistics, d, noise[d])
+        each = [(d, noise[d]) for d in range(self.state_dim)]
+        for term, divergence in for_each(lambda pair: collapsed_terms(statistics, *pair), each):
             log_prob, kl = log_prob + term, kl + divergence
         return log_prob, kl, jnp.max(jnp.stack([basis.factor.jitter for basis in bases]))
 
@@ -147,5 +147,5 @@ class SparseGP(AbstractTransition):
     def _statistics(self, bases: tuple[Basis, ...], transitions: Transitions) -> Statistics:
         points = jnp.concatenate([transitions.states, transitions.controls], axis=-1)
         residuals = transitions.next_means - self.mean(transitions.states, transitions.controls)
-        projected = [basis.project(points) for basis in bases]
+        projected = for_each(lambda basis: basis.project(points), bases)
         return Statistics.of(projected, residuals, transitions.next_variances, transitions.weights)

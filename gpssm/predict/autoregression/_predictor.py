@@ -74,7 +74,8 @@ class Autoregression(AbstractPredictor):
     ) -> Rollout:
         # Windows, steps and samples are filled up to round numbers, which share compiled code.
         count, (starts, steps) = request.count, controls.shape[:2]
-        rows, longest = round_size(starts), round_size(steps, least=1 if last else LEAST_STEPS)
+        rows = round_size(starts, least=LEAST_STEPS if last else 1)
+        longest = round_size(steps, least=1 if last else LEAST_STEPS)
         ahead = np.zeros((rows, longest, controls.shape[2]))
         ahead[:starts, :steps] = controls
         windows = fill_up(outputs, rows), fill_up(inputs, rows)
