@@ -5,7 +5,7 @@ import pytest
 
 import gpssm
 from gpssm.evaluate import HeldOut, Stretches, Trial
-from gpssm.methods import _auto
+from gpssm.methods import _tried
 from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
 from tests.optimisers.small_task import Listening
 
@@ -100,16 +100,16 @@ def test_a_model_is_not_lost_for_bands_that_are_too_narrow():
     rng = np.random.default_rng(0)
     missed = 3.0 * rng.standard_normal((4000, 1))
     narrow = HeldOut(missed, np.ones((4000, 1)), np.ones((4000, 1), bool))
-    (wide,) = _auto._at_best_width([Trial("a", "f", 0, narrow.log_density, narrow.error, held_out=narrow)])
+    (wide,) = _tried._at_best_width([Trial("a", "f", 0, narrow.log_density, narrow.error, held_out=narrow)])
     best = -0.5 - np.log(3.0) - 0.5 * np.log(2.0 * np.pi)
     assert narrow.log_density < best - 1.0
     assert wide.log_density == pytest.approx(best, abs=0.02)
     failed = Trial("a", "f", 0, -np.inf, np.inf, "why")
-    assert _auto._at_best_width([failed]) == [failed]
+    assert _tried._at_best_width([failed]) == [failed]
 
 
 def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
-    monkeypatch.setattr(_auto._Tried, "judged", lambda self, name, made: -10.0)
+    monkeypatch.setattr(_tried.Tried, "judged", lambda self, name, made: -10.0)
     made = quick(driven(linear))
     assert any("ended in a poorer optimum" in event for event in made.history.events)
     (record,) = driven(linear, seed=1)
