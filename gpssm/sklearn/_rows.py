@@ -17,7 +17,8 @@ from gpssm.predict import States
 def numbers(estimator: Any, X: Any, y: Any) -> tuple[Float64[np.ndarray, "T P"], Float64[np.ndarray, "..."]]:
     """X and y as numbers; y may have NaN, which scikit-learn refuses unless it looks at the two apart."""
     told = {"ensure_all_finite": "allow-nan", "ensure_2d": False, "dtype": np.float64}
-    X, y = validate_data(estimator, X, y, validate_separately=({"dtype": np.float64, "ensure_min_samples": 2}, told))  # pyright: ignore[reportArgumentType]
+    apart: Any = ({"dtype": np.float64, "ensure_min_samples": 2}, told)
+    X, y = validate_data(estimator, X, y, validate_separately=apart)
     check_consistent_length(X, y)
     return X, y
 
@@ -46,7 +47,7 @@ def runs(groups: Any, rows: int) -> Iterator[tuple[str, slice]]:
 def warn_of_jumps(X: Any) -> None:
     """A frame tells by its index that rows were taken from several places, as cross-validation does."""
     index: Any = getattr(X, "index", None)
-    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
+    if index is None or getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
         return
     steps = np.diff(np.asarray(index))
     jumps = np.flatnonzero(steps != 1)
@@ -62,13 +63,16 @@ def warn_of_jumps(X: Any) -> None:
 
 
 def record(X: Float64[np.ndarray, "T P"], outputs: Float64[np.ndarray, "T O"], name: str) -> Episode:
+    """The rows of one group, under names that no frame could change the order of."""
     # The state before the first row is not measured, and no input follows the last one.
     blank = np.full((1, outputs.shape[1]), np.nan)
-    names: dict[str, Any] = {
-        "output_names": [f"y{i}" for i in range(outputs.shape[1])],
-        "input_names": [f"u{i}" for i in range(X.shape[1])],
-    }
-    return Episode(y=np.concatenate([blank, outputs]), u=held(X), name=name, **names)
+    return Episode(
+        y=np.concatenate([blank, outputs]),
+        u=held(X),
+        name=name,
+        output_names=[f"y{i}" for i in range(outputs.shape[1])],
+        input_names=[f"u{i}" for i in range(X.shape[1])],
+    )
 
 
 def common_start(smoothed: list[States]) -> tuple[np.ndarray, np.ndarray]:
