@@ -17,7 +17,17 @@ from gpssm._core._params import Positive, cast
 from gpssm.inference import GRU, BiRNN
 from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.methods import PreviousEpisode
-from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition, Magnitude
+from gpssm.models import (
+    GPSSM,
+    FadingMean,
+    JointPosterior,
+    LinearGaussian,
+    LinearMean,
+    LinearTransition,
+    Magnitude,
+    SampledPosterior,
+    SparseGP,
+)
 from gpssm.predict import AbstractPredictor, Channels, MixturePredictor
 from tests.reference.small_system import records
 
@@ -111,4 +121,18 @@ def others() -> dict[str, AbstractPredictor]:
     }
     made = {name: gpssm.fit(records(), method, progress=gpssm.Silent()).system for name, method in methods.items()}
     mixture = MixturePredictor((made["arx"], made["constant"]), (0.8, 0.2), 0.9)
-    return made | {"mixture": mixture, "mixture of a mixture": MixturePredictor((mixture, made["arx"]))}
+    return made | {
+        "mixture": mixture,
+        "mixture of a mixture": MixturePredictor((mixture, made["arx"])),
+        "joint": joint_system(jnp.eye),
+        "drawn": joint_system(None),
+    }
+
+
+def joint_system(factor) -> gpssm.System:
+    """A GP whose mean fades, with a joint posterior: a Gaussian, or a few drawn models."""
+    gp = SparseGP.create(gk.RBF(), jnp.linspace(-1.0, 1.0, 6).reshape(3, 2), state_dim=1, mean=FadingMean(0.8))
+    plain = GPSSM(gp, LinearGaussian.first_states(1, 1), 1)
+    joint = SampledPosterior(jnp.ones((4, 1, 3))) if factor is None else JointPosterior(0.1 * factor(3), False)
+    scaler, channels = system().scaler, system().channels
+    return gpssm.System(plain, scaler, channels, joint=joint)
