@@ -11,12 +11,16 @@ from gpssm.evaluate import Selection
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.methods._constant import Constant
+from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._polished import Polished
 from gpssm.methods._tried import Tried, stretches
 from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
+from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
 
+MARGINAL_STEPS = 5000
+"""Up to so many steps, `Marginal` is tried: it takes all of them at once."""
 WORSE = 0.05
 """A fit to all data that predicts the stretches worse by more than this, in nats a sample, than the fit that had not
 seen them has ended in a poor optimum."""
@@ -33,7 +37,8 @@ class Auto(AbstractMethod):
 
     - `"quick"`: a constant, linear state-space models by subspace identification, linear autoregressions. Seconds.
     - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`).
-    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds.
+    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; and, up to 5000 steps,
+      a GP with the states integrated out (`Marginal`).
     """
 
     states: int | Sequence[int] | None = None
@@ -70,12 +75,12 @@ class Auto(AbstractMethod):
             return self._gp(self._asked() or (data.episodes.num_outputs + 1,)).fit(data, run, key=key).by(self)
         tried = Tried(folds, n_init, data.scaler, run, key)
         try:
-            self._try_all(tried, data.episodes.num_outputs)
+            self._try_all(tried, data.episodes.num_outputs, data.episodes.num_steps)
         except InterruptedFitError:
             return tried.as_it_stands(self, data, key)
         return self._final(tried, data, run, key)
 
-    def _try_all(self, tried: Tried, outputs: int) -> None:
+    def _try_all(self, tried: Tried, outputs: int, steps: int) -> None:
         asked = self._asked()
         tried.attempt("constant", Constant())
         linear = tried.attempt("linear", Subspace(asked or None))
@@ -96,6 +101,9 @@ class Auto(AbstractMethod):
         for count in states if self.effort == "thorough" else (best,):
             # A network to read new records with is for the model that is kept.
             tried.attempt(f"gp {count}", replace(self._gp((count,)), network_steps=0))
+        if self.effort == "thorough" and steps <= MARGINAL_STEPS:
+            spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
+            tried.attempt(f"marginal {best}", Marginal(spec))
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1
