@@ -1,8 +1,8 @@
 """Swing-ups with hidden velocities by marginal inference: double pendulum and cart-pole, eight trials.
 
-The trials, tests and scores are those of `experiments.double_pendulum` and `experiments.cart_pole`, whose tables hold the
-rows to compare with. Which first guess of the velocities is kept is decided by free runs over held-out stretches of the
-training trials.
+The trials, tests and scores are those of `experiments.double_pendulum` and `experiments.cart_pole`, whose tables hold
+the rows to compare with. Which first guess of the velocities is kept is decided by free runs over held-out stretches of
+the training trials.
 """
 
 from functools import partial
@@ -32,8 +32,8 @@ PROTOCOL = {
     "guesses of the velocities the one whose model runs better over held-out stretches of the training trials",
     "argp": "autoregressive GPs with two and three lags and the same kernel",
     "noise_ratio": "estimated over true measurement variance, for each output",
-    "seen": "on seed 1 of the double pendulum the default form without unexplained variance, moving inducing inputs and "
-    "the number of iterations were decided with its test scores in view; both guesses had been run on all seeds before",
+    "seen": "on seed 1 of the double pendulum the default form without unexplained variance, moving inducing inputs "
+    "and the number of iterations were decided with its test scores in view; both guesses had been run on all seeds before",
 }
 
 
