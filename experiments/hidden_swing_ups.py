@@ -33,7 +33,8 @@ PROTOCOL = {
     "argp": "autoregressive GPs with two and three lags and the same kernel",
     "noise_ratio": "estimated over true measurement variance, for each output",
     "seen": "on seed 1 of the double pendulum the default form without unexplained variance, moving inducing inputs "
-    "and the number of iterations were decided with its test scores in view; both guesses had been run on all seeds before",
+    "and the number of iterations were decided with its test scores in view; both guesses had been run on all "
+    "seeds before",
 }
 
 

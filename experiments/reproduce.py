@@ -21,6 +21,8 @@ EXPERIMENTS = (
     "experiments.lagged_actions",
     "experiments.double_pendulum",
     "experiments.process_noise",
+    "experiments.function_bands",
+    "experiments.hidden_swing_ups",
 )
 
 
