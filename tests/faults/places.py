@@ -23,7 +23,7 @@ from gpssm.data import DataError
 from gpssm.files import FileError, StorageError
 from gpssm.readers import read, read_inputs
 from gpssm.readers._read import column_names
-from gpssm.reporting import _write
+from gpssm.reporting import Report, _write
 from tests.reference.stored_systems import system
 
 OURS = (DataError, FileError, StorageError, UsageError)
@@ -91,7 +91,7 @@ def _model() -> gpssm.System:
 
 def _page(path: Path) -> None:
     with mock.patch.object(_write, "report_page", lambda page: "what a page holds takes long to draw"):
-        _write.write(mock.Mock(), path)
+        _write.write(object.__new__(Report), path)
 
 
 WRITES: dict[str, Callable[[Path], object]] = {

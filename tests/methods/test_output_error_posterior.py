@@ -56,7 +56,7 @@ def parameters() -> Parameters:
 def named() -> np.ndarray:
     """The name of the part that each entry of the vector of parameters belongs to."""
     parts = parameters()
-    return np.concatenate([np.repeat(name, flat(getattr(parts, name)).size) for name in PRIOR])
+    return np.concatenate([np.repeat(name, ravel_pytree(getattr(parts, name))[0].size) for name in PRIOR])
 
 
 def prior() -> np.ndarray:

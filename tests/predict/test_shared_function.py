@@ -19,6 +19,11 @@ ROWS, SAMPLES, SPREAD = 8, 4000, 0.1
 pytestmark = pytest.mark.system
 
 
+def copies(*parts: np.ndarray) -> list[np.ndarray]:
+    """The same for every sample."""
+    return [np.broadcast_to(part, (SAMPLES, *part.shape)) for part in parts]
+
+
 @pytest.mark.parametrize("horizon", [1, 2])
 def test_each_row_starts_with_the_covariance_that_it_was_given(horizon):
     """Factors with strong correlation, so that one that is transposed is another covariance altogether."""
@@ -27,7 +32,7 @@ def test_each_row_starts_with_the_covariance_that_it_was_given(horizon):
     means, u = rng.standard_normal((ROWS, 2)), rng.standard_normal((ROWS + 2, 1))
     chols = np.tile(np.array([[1.5, 0.0], [1.4, 0.2]]), (ROWS, 1, 1)) * rng.uniform(0.5, 2.0, (ROWS, 1, 1))
     states, outputs = ahead(
-        linear.system.model, means, chols, u, np.asarray(horizon), 2, Pathwise(), SAMPLES, jr.key(3)
+        linear.system.model, None, *copies(means, chols), u, np.asarray(horizon), 2, Pathwise(), SAMPLES, jr.key(3)
     )
     states = np.asarray(states)
     for row in range(ROWS):
@@ -53,8 +58,8 @@ def errors(propagation: AbstractPropagation, horizon: int) -> np.ndarray:
     starts = np.linspace(-2.0, 2.0, ROWS)[:, None]
     states, _ = ahead(
         drifting(),
-        starts,
-        np.zeros((ROWS, 1, 1)),
+        None,
+        *copies(starts, np.zeros((ROWS, 1, 1))),
         np.zeros((ROWS + 3, 0)),
         np.asarray(horizon),
         3,
