@@ -45,7 +45,7 @@ def _killed(rng: np.random.Generator, place: Path, *, victim: int, worker: bool)
         return f"the other ended with {code}: {said[-300:]}"
     if seconds > SOON:
         return f"the other ended after {seconds:.0f} s"
-    checkpoints = sorted((place / "m.gpssm.checkpoints").glob("1.train-*.ckpt"))
+    checkpoints = _checkpoints(place)
     if not checkpoints:
         return "no checkpoint"
     header, tensors = read(checkpoints[-1], KIND)
@@ -64,7 +64,9 @@ def _run(
     running = [started(names, place, port, process, **more) for process in range(2)]
     try:
         until = time.monotonic() + PATIENCE
-        while "ELBO" not in (place / "0.log").read_text():  # only the first speaks
+        # Only the first speaks; and what is killed before its first checkpoint, half a minute after it began, has
+        # nothing to go on from.
+        while "ELBO" not in (place / "0.log").read_text() or not _checkpoints(place):
             if any(process.poll() is not None for process in running) or time.monotonic() > until:
                 return None, 0.0, (place / "0.log").read_text()
             time.sleep(0.1)
@@ -82,6 +84,10 @@ def _run(
             _kill(process, worker=True)
             process.kill()
             process.wait()
+
+
+def _checkpoints(place: Path) -> list[Path]:
+    return sorted((place / "m.gpssm.checkpoints").glob("1.train-*.ckpt"))
 
 
 def _kill(process: subprocess.Popen, worker: bool) -> None:
