@@ -96,8 +96,8 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def simulate(self, X: Any) -> Rollout:
         """The free run behind `predict`, with samples and bands; its first step is the state before the first row."""
         check_is_fitted(self, "system_")
-        rows: Any = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._run(rows)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._run(np.asarray(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """R squared of `predict` over the rows in which every output was measured."""
