@@ -17,7 +17,7 @@ from gpssm._core import _rounds
 from gpssm.fitting import Fit, Status
 from tests.methods.cases import CASES, held_out, records
 
-QUICK = {"constant", "arx", "subspace", "output error", "per step", "mixture"}
+QUICK = {"constant", "arx", "subspace", "per step", "mixture"}
 """One of each kind. The others repeat most of what these do, and take their time in `make test-system`."""
 NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.system) for name in CASES]
 QUIET = {"progress": gpssm.Silent()}

@@ -18,6 +18,7 @@ from tests.reference.filtering import kalman_filter
 from tests.reference.kalman import LinearModel
 from tests.reference.linear_case import linear_case
 
+pytestmark = pytest.mark.system
 LEVEL = 0.5
 """Variance of a constant kernel: v_d shifts state d by sqrt(LEVEL) v_d at each step."""
 
