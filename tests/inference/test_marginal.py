@@ -77,6 +77,8 @@ def test_the_evidence_of_a_linear_function_is_kalmans(rule: str):
     found = evidences(linear_model(), jnp.asarray(values), Batch.of(records()), RULES[rule])
     # The kernel matrix carries a relative jitter of 1e-6, covariances a ridge of 1e-10.
     np.testing.assert_allclose(found.log_evidence, expected, rtol=1e-5)
+    # Where outputs are linear in the function, the information does not depend on it.
+    np.testing.assert_allclose(np.eye(2) + np.asarray(found.information), dense_posterior()[0], rtol=1e-5, atol=1e-6)
 
 
 def dense_posterior() -> tuple[np.ndarray, np.ndarray, float]:
