@@ -39,7 +39,17 @@ def judged(run: Rollout) -> HeldOut:
     episodes = gpssm.Episodes([record()])
     nothing = np.zeros(0)
     scaler = gpssm.Scaler(output_mean=np.zeros(2), output_scale=SCALE, input_mean=nothing, input_scale=nothing)
-    task = Task("a", gpssm.Constant(), Fold("f", episodes, episodes), 0, scaler, N_INIT, SAMPLES, np.zeros(2), "")
+    task = Task(
+        "a",
+        gpssm.Constant(),
+        Fold("f", episodes, tuple(episodes)),
+        0,
+        scaler,
+        N_INIT,
+        SAMPLES,
+        np.zeros(2, np.uint32),
+        "",
+    )
     return _held_out([run], task)
 
 

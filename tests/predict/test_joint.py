@@ -46,7 +46,9 @@ def test_the_written_out_filter_is_kalmans_where_everything_is_linear():
     known = JointPosterior(jnp.zeros((2, 2))).draw(
         model(case.reference), model(case.reference).transition.condition(), key=jr.key(0)
     )
-    means, chols = jit(lambda: beliefs(known, case.y, case.u, case.observed, steps=jnp.asarray(len(case.y))))()
+    means, chols = jit(
+        lambda: beliefs(known, *map(jnp.asarray, (case.y, case.u, case.observed)), steps=jnp.asarray(len(case.y)))
+    )()
     np.testing.assert_allclose(means, expected.means, rtol=1e-5, atol=1e-6)
     found = np.asarray(chols) @ np.swapaxes(np.asarray(chols), 1, 2)
     np.testing.assert_allclose(found, expected.covariances, rtol=1e-5, atol=1e-6)
@@ -136,7 +138,7 @@ def test_a_posterior_about_another_model_is_refused(tmp_path):
     with pytest.raises(gpssm.FileError, match="about another"):
         gpssm.load(tmp_path / "m.gpssm")
     with pytest.raises(ValueError, match="different numbers"):
-        SampledPosterior(jnp.zeros((3, 2, 1)), (jnp.zeros((2, 2)),))
+        SampledPosterior(jnp.zeros((3, 2, 1)), emission=(jnp.zeros((3, 2)),))
 
 
 def test_a_stored_posterior_predicts_the_same_bits(tmp_path):
