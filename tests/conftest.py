@@ -1,5 +1,6 @@
 """Settings and fixtures shared by all tests. They hold for tests only: the library never touches global settings."""
 
+import gc
 import os
 
 # Before NumPy is imported: a thread pool inside BLAS fights with XLA's on a machine with few cores.
@@ -43,6 +44,17 @@ PROGRAMS = 180
 MORE_PROGRAMS = {"methods/test_conformance.py": 500}
 """Files that need more, and how many."""
 _compiled = 0
+MANY_MAPPINGS = 40_000
+"""Every compiled program takes several mappings of memory. Linux lets a process have 65 530, and one more ends it with a
+segmentation fault: past this many, what was compiled is forgotten between two files."""
+
+
+def _mappings() -> int:
+    try:
+        with open("/proc/self/maps", "rb") as mappings:
+            return sum(1 for _ in mappings)
+    except OSError:
+        return 0
 
 
 def _count(event: str, seconds: float, **_: object) -> None:
@@ -61,6 +73,9 @@ def within_budget(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     name = str(Path(str(request.path)).relative_to(Path(__file__).parent))
     made, budget = _compiled - before, MORE_PROGRAMS.get(name, PROGRAMS)
+    if _mappings() > MANY_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
     if os.environ.get("GPSSM_COUNT_PROGRAMS"):
         with open(os.environ["GPSSM_COUNT_PROGRAMS"], "a") as counts:
             counts.write(f"{made} {name}\n")
