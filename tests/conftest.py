@@ -45,8 +45,8 @@ MORE_PROGRAMS = {"methods/test_conformance.py": 500}
 """Files that need more, and how many."""
 _compiled = 0
 MANY_MAPPINGS = 40_000
-"""Every compiled program takes several mappings of memory. Linux lets a process have 65 530, and one more ends it with a
-segmentation fault: past this many, what was compiled is forgotten between two files."""
+"""Every compiled program takes several mappings of memory. Linux lets a process have 65 530, and one more ends it with
+a segmentation fault: past this many, what was compiled is forgotten between two files."""
 
 
 def _mappings() -> int:
