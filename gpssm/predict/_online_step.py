@@ -11,7 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from gpssm.data import Scaler
 from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion
 from gpssm.models._gpssm import GPSSM
-from gpssm.models.transition import AbstractDynamics, AbstractFunctionDraw, Conditioned, Transitions
+from gpssm.models.transition import Conditioned, LinearMean
+from gpssm.models.transition._linear import LinearDynamics
 
 
 class OnlineStep:
@@ -36,7 +37,10 @@ class OnlineStep:
     def first(self, sample: Float[Array, " S"], start: Float[Array, " B"]) -> Float[Array, " N"]:
         """After the first sample; `start` is the mean of the state before it, and the factor of its covariance."""
         size = self._model.state_dim
-        origin = _Start(start[:size].astype(self._dtype), start[size:].reshape(size, size).astype(self._dtype))
+        mean, chol = start[:size].astype(self._dtype), start[size:].reshape(size, size).astype(self._dtype)
+        # Filters begin with a standard normal state, which a first step without noise moves to where it is to be.
+        silent = jnp.zeros((size, len(self._scaler.input_mean)), self._dtype)
+        origin = LinearDynamics(LinearMean(chol, silent, mean), jnp.zeros_like(mean))
         model = eqx.tree_at(lambda m: m.transition, self._model, Conditioned(origin))
         return self._next(model, None, sample)
 
@@ -72,38 +76,6 @@ class OnlineStep:
         emission = self._model.emission
         pushed = jax.vmap(lambda column: jax.jvp(emission.mean, (mean,), (column,))[1], in_axes=1)(chol)
         return emission.mean(mean), jnp.sqrt(jnp.sum(pushed**2, axis=0) + emission.noise_variance())
-
-
-class _Start(AbstractDynamics):
-    """Where the first step leads: filters begin with a standard normal state, which this moves to where it is to
-    be."""
-
-    mean: Float[Array, " D"]
-    chol: Float[Array, "D D"]
-
-    def moments(self, x: Float[Array, " D"], u: Float[Array, " P"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
-        """The state itself, which is certain."""
-        return self.mean + self.chol @ x, jnp.zeros_like(self.mean)
-
-    def noise_variance(self) -> Float[Array, " D"]:
-        """None."""
-        return jnp.zeros_like(self.mean)
-
-    def expected_log_prob(self, transitions: Transitions) -> Float[Array, ""]:
-        """Nothing is learnt from it."""
-        raise NotImplementedError
-
-    def kl(self) -> Float[Array, ""]:
-        """Nor is it learnt."""
-        raise NotImplementedError
-
-    def draw(self, *, num_features: int, key: PRNGKeyArray) -> AbstractFunctionDraw:
-        """Nor drawn."""
-        raise NotImplementedError
-
-    def jitter(self) -> Float[Array, ""]:
-        """Nothing is factorised."""
-        return jnp.zeros(())
 
 
 def _packed(state: Any) -> Float[Array, " N"]:
