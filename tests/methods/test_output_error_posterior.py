@@ -7,6 +7,7 @@ Kriging, and a sparse GP with the conditional of its inducing values given all e
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,7 @@ import gpssm
 from gpssm._core._params import Positive, val
 from gpssm.methods.output_error._levenberg import Optimum
 from gpssm.methods.output_error._noise import split_noise
-from gpssm.methods.output_error._parameters import Frame, Parameters, flat, residuals
+from gpssm.methods.output_error._parameters import Frame, Parameters, flat, linearised, residuals
 from gpssm.methods.output_error._problem import FREEDOM, Problem
 from gpssm.methods.output_error._records import Records, correlation_time
 from gpssm.methods.output_error._stable import StableMatrices
@@ -192,3 +193,21 @@ def test_the_search_ends_at_the_mode_and_knows_the_curvature_there():
     step = np.linalg.solve(slopes.T @ slopes + np.diag(precision), downhill)
     assert downhill @ step < 5e-3
     assert_allclose(flat(found.parameters), at)
+
+
+def test_slopes_of_the_free_run_are_its_derivatives():
+    """By every parameter, over two records, length-scales that differ and outputs that are missing."""
+    parts, task = parameters(), problem()
+    parts = eqx.tree_at(lambda p: p.log_scales, parts, jnp.asarray([0.3, -0.2, 0.5]))
+    vector, unravel = ravel_pytree(parts)
+    observed = np.asarray(task.records.observed).copy()
+    observed[5:9] = False
+    records = task.records._replace(observed=jnp.asarray(observed))
+    run = jax.jit(lambda p: residuals(unravel(p), task.frame, records))
+    found, slopes = linearised(parts, task.frame, records)
+    assert_allclose(found, run(vector), atol=1e-12)
+    step = 1e-6
+    moved = [np.asarray(run(vector + step * row) - run(vector - step * row)) for row in np.eye(len(vector))]
+    assert_allclose(slopes, np.stack(moved, axis=-1) / (2.0 * step), atol=1e-7, rtol=1e-6)
+    used = np.abs(slopes).max(axis=(0, 1)) > 0.0
+    assert used[named() != "emission"].all(), "every parameter but the noise of the emission moves the run"

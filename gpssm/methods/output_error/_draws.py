@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -11,6 +10,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from gpssm._core._compile import compile_by_work
 from gpssm.methods.output_error._parameters import Frame, Parameters, free_run, linear_part
 from gpssm.methods.output_error._records import Records
 from gpssm.models import SampledPosterior
@@ -52,7 +52,7 @@ def posterior_at(
     return Posterior(*(jnp.asarray(part) for part in (optimum, root, centre, precision, scale)))
 
 
-@eqx.filter_jit
+@compile_by_work(lambda posterior, like, frame, records, key: CHAINS * (BURN_IN + KEPT * THINNED) * len(records.first))
 def drawn_models(
     posterior: Posterior, like: Parameters, frame: Frame, records: Records, key: PRNGKeyArray
 ) -> SampledPosterior:

@@ -1,12 +1,12 @@
 """How much of what a free run misses is process noise, and how much measurement noise."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from gpssm._core._compile import compile_by_work
 from gpssm.methods.output_error._parameters import Frame, Parameters, Step
 from gpssm.methods.output_error._records import Records
 
@@ -25,7 +25,7 @@ def split_noise(
     """
     levels = variances / variances.mean()
     evidence, spread = _judge(
-        parameters, frame, records, jnp.asarray(levels), float(variances.mean()), jnp.asarray(RATIOS)
+        parameters, frame, records, jnp.asarray(levels), jnp.asarray(variances.mean()), jnp.asarray(RATIOS)
     )
     evidence = np.where(np.isfinite(evidence) & np.isfinite(spread), evidence, -np.inf)
     chosen = int(np.argmax(evidence))
@@ -33,9 +33,14 @@ def split_noise(
     return scale * float(RATIOS[chosen]), scale * levels
 
 
-@eqx.filter_jit
+@compile_by_work(lambda parameters, frame, records, levels, variance, ratios: len(records.first) * len(ratios))
 def _judge(
-    parameters: Parameters, frame: Frame, records: Records, levels: Array, variance: float, ratios: Array
+    parameters: Parameters,
+    frame: Frame,
+    records: Records,
+    levels: Float[Array, " O"],
+    variance: Float[Array, ""],
+    ratios: Float[Array, " K"],
 ) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
     """For each ratio the log-evidence at its best scale, and the average variance of a free run at unit scale."""
     move = Step.of(parameters, frame)

@@ -1,5 +1,7 @@
 """The unknowns of an output-error fit, what is believed about them beforehand, and the free run they produce."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.flatten_util
@@ -8,6 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from gpssm._core._compile import compile_by_work, compile_for_setup
 from gpssm._core._linalg import base_jitter, factorise
 from gpssm.methods.output_error._records import Records
 from gpssm.methods.output_error._stable import StableMatrices
@@ -98,6 +101,7 @@ class Step(eqx.Module):
         return self.linear(x, u) + self.correction(x, u)
 
 
+@compile_for_setup
 def linear_part(parameters: Parameters, frame: Frame) -> LinearMean:
     """A stable linear system."""
     return LinearMean(frame.stable(parameters.state_change), parameters.control_matrix, parameters.offset)
@@ -117,25 +121,73 @@ def free_run(parameters: Parameters, frame: Frame, records: Records) -> tuple[Fl
     return states, parameters.emission.mean(states)
 
 
-@eqx.filter_jit
+@compile_by_work(lambda parameters, frame, records: len(records.first))
 def residuals(parameters: Parameters, frame: Frame, records: Records) -> Float[Array, "N O"]:
     """Outputs less those of the free run; zero where nothing was observed."""
     return jnp.where(records.observed, records.y - free_run(parameters, frame, records)[1], 0.0)
 
 
-@eqx.filter_jit
+@compile_by_work(lambda parameters, frame, records: len(records.first) * _count(parameters))
 def linearised(
     parameters: Parameters, frame: Frame, records: Records
 ) -> tuple[Float[Array, "N O"], Float[Array, "N O R"]]:
-    """Residuals and their derivatives by all parameters, in the order of `flat`."""
-    start, unravel = jax.flatten_util.ravel_pytree(parameters)
+    """Residuals and their derivatives by all parameters, in the order of `flat`.
 
-    def of(vector: Array) -> tuple[Array, Array]:
-        found = residuals(unravel(vector), frame, records)
-        return found, found
+    With f(x, u; p) a step, S[t] = dx[t]/dp follows S[t+1] = df/dx S[t] + df/dp. The slopes of all steps are found side
+    by side, and only this recursion runs through time: derivatives of the free run as a whole would take every
+    parameter through it, kernel and all.
+    """
+    vector, unravel = jax.flatten_util.ravel_pytree(parameters)
+    states, outputs = free_run(parameters, frame, records)
+    by_state, by_parameters = _step_slopes(vector, unravel, frame, records, states)
+    by_start = jax.jacfwd(lambda p: unravel(p).starts)(vector)
 
-    derivatives, found = jax.jacfwd(of, has_aux=True)(start)
-    return found, derivatives
+    def body(slopes: Array, now: tuple[Array, ...]) -> tuple[Array, Array]:
+        first, episode, forward, direct = now
+        slopes = jnp.where(first, by_start[episode], slopes)
+        return forward @ slopes + direct, slopes
+
+    table = (records.first, records.episode, by_state, by_parameters)
+    slopes = lax.scan(body, jnp.zeros_like(by_start[0]), table)[1]
+    by_output = jax.vmap(jax.jacfwd(parameters.emission.mean))(states)
+    measured = by_output @ slopes + jax.jacfwd(lambda p: unravel(p).emission.mean(states))(vector)
+    found = jnp.where(records.observed, records.y - outputs, 0.0)
+    return found, jnp.where(records.observed[:, :, None], -measured, 0.0)
+
+
+def _step_slopes(
+    vector: Float[Array, " R"],
+    unravel: Callable[[Array], Parameters],
+    frame: Frame,
+    records: Records,
+    states: Float[Array, "N D"],
+) -> tuple[Float[Array, "N D D"], Float[Array, "N D R"]]:
+    """Derivatives of every single step by the state it starts from, and by the parameters.
+
+    A step is linear in all that it is made of, given the kernel; that depends on the length-scales alone, with
+    dk / d log(scale) = k (difference / scale)^2.
+    """
+
+    def matrices(p: Float[Array, " R"]) -> Float[Array, "F D"]:
+        step = Step.of(unravel(p), frame)
+        linear = step.linear
+        rows = (linear.state_matrix.T, linear.control_matrix.T, linear.offset[None, :], step.correction.weights)
+        return jnp.concatenate(rows)
+
+    here = Step.of(unravel(vector), frame)
+    gp = here.correction
+    points = jnp.concatenate([states, records.u], axis=1) / gp.scales[None, :]
+    kernel = _rbf(points, gp.points)
+    features = jnp.concatenate([states, records.u, jnp.ones_like(states[:, :1]), kernel], axis=1)
+    by_parameters = jnp.einsum("nf,fdr->ndr", features, jax.jacfwd(matrices)(vector))
+    squares = (points[:, None, :] - gp.points[None, :, :]) ** 2
+    by_scales = jnp.einsum("nm,md,nmq->ndq", kernel, gp.weights, squares)
+    places = jax.jacfwd(lambda p: unravel(p).log_scales)(vector)
+    return jax.vmap(jax.jacfwd(here))(states, records.u), by_parameters + by_scales @ places
+
+
+def _count(parameters: Parameters) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(parameters))
 
 
 def flat(parameters: Parameters) -> Float[np.ndarray, " R"]:

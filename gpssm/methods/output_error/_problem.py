@@ -56,12 +56,13 @@ class Problem:
         values = jnp.zeros((len(system.c), num_inducing))
         starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states])))
         linear = (jnp.zeros_like(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
-        log_scales = jnp.full(points.shape[1], np.log(lengthscale))
+        log_scales = jnp.asarray(np.full(points.shape[1], np.log(lengthscale)))
         centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
         # At zero, length-scales would have no gradient.
         moved = (0.1 * jr.normal(value_key, values.shape), starts)
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
-        amplitudes = jnp.full(len(system.c), FIRST_AMPLITUDE)
+        # Of NumPy, because a number that JAX may still give any type would mean other programs in the first round.
+        amplitudes = jnp.asarray(np.full(len(system.c), FIRST_AMPLITUDE))
         frame = Frame(jnp.asarray(inducing), amplitudes, StableMatrices.around(system.A))
         return cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
 
