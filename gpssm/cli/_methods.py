@@ -5,7 +5,7 @@ Methods are imported when they are made: JAX takes a second to import, and compl
 
 import difflib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -46,6 +46,12 @@ class Flags:
     ] = None
     effort: Annotated[
         str | None, Parameter(help="How much --method auto tries: quick (seconds), normal (the default) or thorough.")
+    ] = None
+    minutes: Annotated[
+        float | None,
+        Parameter(
+            help="--method auto tries no more than is expected to take so long on one core. By default no limit."
+        ),
     ] = None
     tries: Annotated[
         int | None,
@@ -93,7 +99,8 @@ def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import Auto
 
     asked = None if states is None else states[0] if len(states) == 1 else tuple(states)
-    return Auto(asked, **flags.named(effort="effort"), gp=_polished(None, flags))
+    given = flags.named(effort="effort", minutes="minutes")
+    return Auto(asked, **given, gp=replace(_polished(None, flags), network_steps=flags.network or 0))
 
 
 def _polished(states: int | None, flags: Flags) -> "Polished":
@@ -169,7 +176,7 @@ _ALL = (*_NETWORK, "polish", "network", "tries")
 METHODS = {
     "auto": Entry(
         "several methods from simple to rich, and the best kept",
-        (*_ALL, "effort"),
+        (*_ALL, "effort", "minutes"),
         lambda states, flags: _auto(range(states, states + 1), flags),
         several=_auto,
         chooses=True,

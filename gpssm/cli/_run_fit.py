@@ -21,6 +21,8 @@ from gpssm.predict import AbstractPredictor, LinearPredictor, System
 
 HORIZONS = (1, 5, 20)
 """Steps ahead that the page shows beside the free run."""
+ADVICE = 2
+"""Lines of the page's advice that the console shows as well, most urgent first."""
 
 
 def run_fit(task: Task, interruption: Interruption, *, devices: Devices | None, json: bool) -> Outcome | None:
@@ -87,8 +89,8 @@ def _judged(made: Fit, task: Task, screen: Console) -> Judged | None:
         return None
 
 
-def _report(made: Fit, judged: Judged, task: Task, facts: dict[str, Any], screen: Console) -> dict[str, str]:
-    """The page beside the model, and its headline."""
+def _report(made: Fit, judged: Judged, task: Task, facts: dict[str, Any], screen: Console) -> dict[str, Any]:
+    """The page beside the model, its headline and what it advises first."""
     # Slow to import, and not always wanted.
     from gpssm.reporting import report
 
@@ -103,7 +105,7 @@ def _report(made: Fit, judged: Judged, task: Task, facts: dict[str, Any], screen
     except DataError as error:
         tell(screen, f"No report was written: {error}")
         return {}
-    return {"report": str(path), "verdict": page.verdict.headline}
+    return {"report": str(path), "verdict": page.verdict.headline, "advice": list(page.verdict.advice[:ADVICE])}
 
 
 def _diverged(made: Fit, task: Task, facts: dict[str, Any], screen: Console) -> Outcome:
@@ -176,7 +178,7 @@ def _summary(learnt: Learnt, judged: Judged | None, facts: dict[str, Any], scree
         tell(screen, f"Figure: {facts['figure']}")
     if judged is not None:
         tell(screen, f"On the held-out part, running freely: {judged.free_run.sentence()}")
-        if judged.free_run.poor:
+        if judged.free_run.poor and "verdict" not in facts:
             tell(
                 screen,
                 "do not rely on this model yet. Try other numbers of states (--states 1:4), another --method or "
@@ -185,7 +187,8 @@ def _summary(learnt: Learnt, judged: Judged | None, facts: dict[str, Any], scree
                 style="yellow",
             )
     if "report" in facts:
-        tell(screen, f"{facts['verdict']}\nReport: {facts['report']}")
+        # Where there is a page, its verdict is the only one.
+        tell(screen, "\n".join([facts["verdict"], *facts["advice"], f"Report: {facts['report']}"]))
     inputs = " --inputs future.csv" if system.input_names else " --steps 100"
     tell(screen, f"Next: gpssm forecast {output} --data RECORD.csv{inputs} -o forecast.csv")
 

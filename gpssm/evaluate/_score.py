@@ -53,6 +53,7 @@ class Score:
     horizon: int | None
     """Steps ahead; None for the free run."""
     rmse: Float[np.ndarray, " O"]
+    """Of the median: a few trajectories that leave the range of the data pull the mean with them."""
     spread: Float[np.ndarray, " O"]
     """Standard deviation of the measurements; NaN for an output that never changes."""
     reference_rmse: Float[np.ndarray, " O"]
@@ -99,6 +100,14 @@ class Score:
         return self.coverage.observed[LEVELS.index(0.95)]
 
     @property
+    def value(self) -> float:
+        """Half of log-density minus log-error, which asks for accuracy and for honest bands; minus infinity for runs
+        that leave all bounds. Between models, and on the same records, a difference does not depend on units."""
+        errors = np.maximum(self.rmse[np.isfinite(self.rmse)], LEAST_NOISE)
+        found = 0.5 * (self.log_density - float(np.mean(np.log(errors)))) if len(errors) else -np.inf
+        return -np.inf if self.broken or not np.isfinite(found) else found
+
+    @property
     def poor(self) -> bool:
         """Whether a user should not rely on the model: hardly better than a constant, bands that do not hold, or runs
         that leave all bounds."""
@@ -134,7 +143,7 @@ def score(
 ) -> Score:
     """Pool all records. Measurements are scored where they exist and the prediction is finite."""
     episodes = tuple(episodes)
-    truths, means, deviations, references, measured, masks, transforms = [], [], [], [], [], [], []
+    truths, medians, deviations, references, measured, masks, transforms = [], [], [], [], [], [], []
     effective = 0.0
     for rollout, episode in zip(rollouts, episodes, strict=True):
         steps = slice(rollout.start, rollout.start + len(rollout))
@@ -142,7 +151,7 @@ def score(
         where = seen & _finite(rollout)
         truths.append(y)
         with np.errstate(all="ignore"):  # entries that are not finite are masked
-            means.append(rollout.mean)
+            medians.append(rollout.median)
         deviations.append(band_deviation(rollout))
         references.append(_held(episode.y_with_nan, steps, horizon))
         measured.append(seen)
@@ -151,7 +160,8 @@ def score(
             pit = pit_samples(y, rollout.samples, rng=rng, where=where)
             effective += effective_pit_count(pit, where=where) if where.sum() >= 2 else 1.0
             transforms.append(pit[where])
-    y, mean, deviation, seen, where = (np.concatenate(parts) for parts in (truths, means, deviations, measured, masks))
+    listed = (truths, medians, deviations, measured, masks)
+    y, median, deviation, seen, where = (np.concatenate(parts) for parts in listed)
     pits = np.concatenate(transforms) if transforms else np.zeros(0)
     # Of all measurements: models that break down at different steps are put in proportion to the same signal.
     spread = _deviation(y, seen)
@@ -159,7 +169,7 @@ def score(
     known = where & np.isfinite(held)
     return Score(
         horizon=horizon,
-        rmse=_root_mean(np.where(where, mean - y, 0.0) ** 2, where),
+        rmse=_root_mean(np.where(where, median - y, 0.0) ** 2, where),
         spread=spread,
         reference_rmse=spread if horizon is None else _root_mean(np.where(known, held - y, 0.0) ** 2, known),
         band=_mean(np.where(where, deviation, 0.0), where) / spread,

@@ -9,7 +9,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from gpssm.evaluate._held_out import HeldOut
 from gpssm.evaluate._score import Score
-from gpssm.evaluate._stacking import Shares, stack
+from gpssm.evaluate._stacking import Shares, stack, stacking_gain
 from gpssm.fitting import AbstractMethod
 
 MAX_SHORTFALL = 0.1
@@ -134,14 +134,25 @@ class Selection:
         Where no candidate is clearly best, a mixture is a safer choice than any. Candidates that failed have no
         share in it. `draws` of a Bayesian bootstrap over folds keep a few folds from deciding alone.
         """
+        alive, runs = self._alive()
+        weights, width = stack(runs, draws=draws, key=key)
+        shares = dict(zip(alive, weights.tolist(), strict=True))
+        return Shares({name: shares.get(name, 0.0) for name in self.candidates}, width)
+
+    def gain_by_stacking(self, alone: str, *, draws: int = 100, key: PRNGKeyArray) -> float:
+        """By how many nats a step a held-out part is likelier under the mixture that the other parts ask for than under
+        one candidate alone."""
+        alive, runs = self._alive()
+        return stacking_gain(runs, alive.index(alone), draws=draws, key=key)
+
+    def _alive(self) -> tuple[list[str], list[list[list[HeldOut]]]]:
+        """Candidates that did not fail, and for each fold the runs of each of them."""
         failed = {trial.candidate for trial in self.trials if trial.failed}
         alive = [name for name in self.candidates if name not in failed and not self._unfinished(name)]
         if not alive:
             raise ValueError("all candidates failed: there is nothing to mix")
         folds = dict.fromkeys(score.fold for score in self.trials)
-        weights, width = stack([[self._runs(name, fold) for name in alive] for fold in folds], draws=draws, key=key)
-        shares = dict(zip(alive, weights.tolist(), strict=True))
-        return Shares({name: shares.get(name, 0.0) for name in self.candidates}, width)
+        return alive, [[self._runs(name, fold) for name in alive] for fold in folds]
 
     def rows(self) -> tuple[Row, ...]:
         """A summary for each candidate."""

@@ -54,6 +54,27 @@ def stack(
     return weights.mean(axis=0), float(np.exp(np.log(FACTORS[best]).mean()))
 
 
+def stacking_gain(folds: Sequence[Sequence[Sequence[HeldOut]]], alone: int, *, draws: int, key: PRNGKeyArray) -> float:
+    """By how many nats a step a fold is likelier under the mixture that the other folds ask for than under one
+    candidate alone, at the width that they ask for; on average over folds, of which two at least are needed."""
+    single = [[fold[alone]] for fold in folds]
+    gains = []
+    for i in range(len(folds)):
+        mixture, one = (
+            _of_a_fold(parts[i], *stack([*parts[:i], *parts[i + 1 :]], draws=draws, key=key))
+            for parts in (list(folds), single)
+        )
+        gains.append(mixture - one)
+    return float(np.mean(gains))
+
+
+def _of_a_fold(fold: Sequence[Sequence[HeldOut]], weights: Float[np.ndarray, " K"], width: float) -> float:
+    """Log-density of a step of it under a mixture."""
+    parts = _log_densities(fold, width)
+    largest = parts.max(axis=0)
+    return float(np.mean(np.log(weights @ np.exp(parts - largest)) + largest))
+
+
 def stacking_weights(
     log_densities: Sequence[Float[np.ndarray, "K _"]], importance: Float[np.ndarray, "B F"]
 ) -> tuple[Float[np.ndarray, "B K"], Float[np.ndarray, " B"]]:

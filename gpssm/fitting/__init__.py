@@ -3,7 +3,7 @@
 from gpssm._core._history import History
 from gpssm._core._result import FitError, Result
 from gpssm.fitting._method import AbstractMethod, Then
-from gpssm.fitting._prepared import Prepared
+from gpssm.fitting._prepared import Prepared, Room
 from gpssm.fitting._progress import Console, Progress, Silent, Status
 from gpssm.fitting._result import Fit
 from gpssm.fitting._run import Run
@@ -19,6 +19,7 @@ __all__ = [
     "Prepared",
     "Progress",
     "Result",
+    "Room",
     "Run",
     "Silent",
     "Stage",

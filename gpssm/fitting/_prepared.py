@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import DTypeLike, Float
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from gpssm.fitting._result import Fit
 
 
+class Room(NamedTuple):
+    """How much a fit should have room for, so that fits to parts of some records and to all of them are of one size,
+    and share compiled programs."""
+
+    episodes: int
+    steps: int
+
+
+NO_MORE = Room(0, 0)
+"""Than the records need."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """Episodes with their scaler; scaled and padded forms are made when they are first asked for."""
@@ -26,6 +38,8 @@ class Prepared:
     """Watched and shown, judged by, but never trained on."""
     start: "Fit | None" = None
     """An earlier fit to go on from."""
+    room: Room = NO_MORE
+    """Methods that work on all steps in one table make it at least so large."""
 
     @classmethod
     def of(
@@ -35,11 +49,12 @@ class Prepared:
         scaler: Scaler | None = None,
         validation: Episodes | None = None,
         start: "Fit | None" = None,
+        room: Room = NO_MORE,
     ) -> "Prepared":
         """With the scaler of these episodes (or of the earlier fit) unless another is given."""
         if scaler is None and start is not None:
             scaler = getattr(start.system, "scaler", None)
-        return cls(episodes, Scaler.from_episodes(episodes) if scaler is None else scaler, validation, start)
+        return cls(episodes, Scaler.from_episodes(episodes) if scaler is None else scaler, validation, start, room)
 
     @cached_property
     def channels(self) -> Channels:

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import equinox as eqx
+import jax.random as jr
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._history import History
 from gpssm._core._result import Result
-from gpssm.evaluate import Selection
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._interrupt import InterruptedFitError
+from gpssm.methods._choice import because, chosen, mixture
 from gpssm.methods._constant import Constant
+from gpssm.methods._expected_time import Budget
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._polished import Polished
 from gpssm.methods._tried import Tried, stretches
@@ -18,41 +21,52 @@ from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
+from gpssm.predict import MixturePredictor, System
 
 MARGINAL_STEPS = 5000
 """Up to so many steps, `Marginal` is tried: it takes all of them at once."""
 WORSE = 0.05
 """A fit to all data that predicts the stretches worse by more than this, in nats a sample, than the fit that had not
 seen them has ended in a poor optimum."""
+HOPELESS = 0.7
+"""A kind of model that is this far behind, in nats a sample (twice the error), is not tried with other states."""
+EFFORTS = ("quick", "normal", "thorough")
 
 
 class Auto(AbstractMethod):
     """Try several methods, from simple to rich, and keep the one whose free runs are best.
 
     Several stretches of the records are held out at once. Every method is fitted without them, and judged by free runs
-    over each: half of log-density less log-error, as in `gpssm.select`, at the width of bands that the stretches ask
-    for, so that a model is not lost for bands that are too narrow. The best is fitted to everything and checked
-    against its own first fit. What is tried depends on `effort`, on the number of outputs and on how much there is to
-    learn from, never on the clock: the same seed gives the same model.
+    over each. Accuracy comes first: of the methods that err by no more than any of the simple ones, and by at most 5 %
+    more than the best, the one is kept whose value is highest (half of log-density less log-error, as in
+    `gpssm.select`, at the width of bands that the stretches ask for). It goes on to everything from where it stands,
+    and is checked against its own first fit. What is tried depends on `effort`, or on the `minutes` that there are, on
+    the number of outputs and on how much there is to learn from, never on the clock: the same seed gives the same
+    model.
 
     - `"quick"`: a constant, linear state-space models by subspace identification, linear autoregressions. Seconds.
     - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`).
-    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; and, up to 5000 steps,
-      a GP with the states integrated out (`Marginal`).
+    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; up to 5000 steps, a GP
+      with the states integrated out (`Marginal`); and a mixture, where held-out stretches are more likely under one.
     """
 
     states: int | Sequence[int] | None = None
     """Hidden states: a number, several to choose from, or None to begin with what the linear model needs."""
     effort: str = eqx.field(static=True, default="normal")
     """How much is tried: quick, normal or thorough."""
-    gp: Polished = Polished()
+    gp: Polished = Polished(network_steps=0)
     """How a GP state-space model is trained on single steps; its number of states is chosen here."""
+    minutes: float | None = eqx.field(static=True, default=None)
+    """Of what `effort` asks for, only as much is tried as is expected to take so long on one core of a usual machine.
+    The simple methods are tried in any case."""
 
     def __check_init__(self) -> None:
-        if self.effort not in ("quick", "normal", "thorough"):
+        if self.effort not in EFFORTS:
             raise ValueError(f"effort={self.effort!r}: choose quick, normal or thorough")
         if any(states < 1 for states in self._asked()):
             raise ValueError(f"states={self.states}: need at least one")
+        if self.minutes is not None and not self.minutes > 0.0:
+            raise ValueError(f"minutes={self.minutes}: must be positive")
 
     @property
     def deterministic(self) -> bool:
@@ -73,15 +87,16 @@ class Auto(AbstractMethod):
         if not folds:
             run.say("The records are too short to hold anything out: no methods are compared")
             return self._gp(self._asked() or (data.episodes.num_outputs + 1,)).fit(data, run, key=key).by(self)
-        tried = Tried(folds, n_init, data.scaler, run, key)
+        tried = Tried.of(folds, n_init, data, run, key)
         try:
-            self._try_all(tried, data.episodes.num_outputs, data.episodes.num_steps)
+            self._try_all(tried, data)
         except InterruptedFitError:
             return tried.as_it_stands(self, data, key)
         return self._final(tried, data, run, key)
 
-    def _try_all(self, tried: Tried, outputs: int, steps: int) -> None:
-        asked = self._asked()
+    def _try_all(self, tried: Tried, data: Prepared) -> None:
+        asked, outputs, thorough = self._asked(), data.episodes.num_outputs, self.effort == "thorough"
+        budget = Budget(None if self.minutes is None else 60.0 * self.minutes, data.episodes.num_steps)
         tried.attempt("constant", Constant())
         linear = tried.attempt("linear", Subspace(asked or None))
         order = getattr(getattr(linear, "system", None), "system", None)
@@ -92,18 +107,30 @@ class Auto(AbstractMethod):
             tried.attempt(f"arx {count}", ARX(count))
         if self.effort == "quick":
             return
-        if self.effort == "thorough":
-            tried.attempt("most likely linear", Linear(min(max(states), 6), simulation_weight=0.3))
-            states = (*states, max(states) + 1)
-        for count in states:
-            tried.attempt(f"output error {count}", OutputError(count, num_inducing=min(30, self.gp.num_inducing)))
-        best = max(states, key=lambda count: tried.value(f"output error {count}"))
-        for count in states if self.effort == "thorough" else (best,):
-            # A network to read new records with is for the model that is kept.
-            tried.attempt(f"gp {count}", replace(self._gp((count,)), network_steps=0))
-        if self.effort == "thorough" and steps <= MARGINAL_STEPS:
+        more = (*states, max(states) + 1) if thorough else states
+        tried.simple = frozenset(tried.methods)
+        best = self._try_output_error(tried, more, budget)
+        for count in more if thorough else (best,):
+            if budget.allows("gp", times=count):
+                tried.attempt(f"gp {count}", self._gp((count,)))
+        if thorough and data.episodes.num_steps <= MARGINAL_STEPS and budget.allows("marginal", times=best):
             spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
             tried.attempt(f"marginal {best}", Marginal(spec))
+        if thorough and budget.allows("most likely linear"):
+            tried.attempt("most likely linear", Linear(min(lags, 6), simulation_weight=0.3))
+
+    def _try_output_error(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
+        """The number of states that is best for it, or the first where there is no time for it."""
+        values: dict[int, float] = {}
+        for count in states:
+            if not budget.allows("output error", times=count):
+                break
+            name = f"output error {count}"
+            tried.attempt(name, OutputError(count, num_inducing=min(30, self.gp.num_inducing)))
+            values[count] = tried.value(name)
+            if values[count] < tried.best_value - HOPELESS:
+                break
+        return max(values, key=lambda count: values[count]) if values else states[0]
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1
@@ -111,37 +138,41 @@ class Auto(AbstractMethod):
 
     def _final(self, tried: Tried, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         selection = tried.selection()
-        if selection.best is None:
+        best = chosen(selection, tried.simple)
+        if best is None:
             return tried.as_it_stands(self, data, key)
-        best = _simplest(selection)
-        run.say(f"{selection.table()}\n{_because(selection, best)}\nfitting {best} to all records")
-        method = tried.methods[best]
-        if isinstance(method, Polished):
-            method = replace(method, network_steps=self.gp.network_steps)
-        made = method.fit(data, run.within("final"), key=key)
-        first = tried.fits[best]
-        if made.result is Result.interrupted:
-            made = first.ended(Result.interrupted)
-        elif tried.judged(best, made) < tried.value(best) - WORSE:
-            run.say("that ended in a poorer optimum: the first fit is kept, which has not seen the held-out stretches")
-            made = first.with_event("fitted without the held-out stretches: with them it ended in a poorer optimum")
-        told = made.with_event(_because(selection, best)).with_event(selection.table())
+        why = because(selection, best)
+        mix = mixture(selection, best, key=jr.fold_in(key, 1)) if self.effort == "thorough" else None
+        shares, width = ({best: 1.0}, 1.0) if mix is None else mix
+        if mix is not None:
+            parts = ", ".join(f"{100 * share:.0f} % {name}" for name, share in shares.items())
+            why += f"; likelier still is a mixture of {parts}"
+        run.say(f"{selection.table()}\n{why}")
+        fits = []
+        for name in shares:
+            run.say(f"fitting {name} to all records")
+            fits.append(self._refitted(tried, name, data, run, key))
+            if fits[-1].result is Result.interrupted:
+                break
+        made = fits[-1]
+        if mix is not None and made.result is not Result.interrupted:
+            system = MixturePredictor(tuple(fit.system for fit in fits), tuple(shares.values()), width)
+            seconds = sum(fit.history.seconds for fit in fits)
+            made = Fit.of(system, self, Result.finished, History(float(data.episodes.num_steps), seconds=seconds))
+        told = made.with_event(why).with_event(selection.table())
         return replace(told.by(self), parts=tuple(tried.fits.values()))
 
-
-def _simplest(selection: Selection) -> str:
-    """The best; of those that are level with it, the simplest."""
-    rows = {row.candidate: row for row in selection.rows() if not row.failed}
-    return next(name for name, row in rows.items() if row.shortfall <= 0.005)
-
-
-def _because(selection: Selection, best: str) -> str:
-    rows = {row.candidate: row for row in selection.rows() if not row.failed}
-    others = [row for name, row in rows.items() if name != best]
-    if not others:
-        return f"chosen: {best}, the only one that could be judged"
-    second = max(others, key=lambda row: row.value)
-    return (
-        f"chosen: {best}. Running freely over {len({t.fold for t in selection.trials})} held-out stretches it errs by "
-        f"{rows[best].error:.3g} standard deviations of the outputs; next is {second.candidate} with {second.error:.3g}"
-    )
+    def _refitted(self, tried: Tried, name: str, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        """The method fitted to everything; its first fit, if that is better on the stretches nevertheless."""
+        method, first = tried.methods[name], tried.fits[name]
+        data = replace(data, room=tried.room)
+        if isinstance(method, Polished) and method.iterations and isinstance(first.system, System):
+            # The polish alone, from the model as it stands: the states of the first fit are those of other records.
+            data = replace(data, start=replace(first, inference=None))
+        made = method.fit(data, run.within(f"final-{name.replace(' ', '-')}"), key=key)
+        if made.result is Result.interrupted:
+            return first.ended(Result.interrupted)
+        if tried.judged(name, made) < tried.value(name) - WORSE:
+            run.say("that ended in a poorer optimum: the first fit is kept, which has not seen the held-out stretches")
+            return first.with_event("fitted without the held-out stretches: with them it ended in a poorer optimum")
+        return made

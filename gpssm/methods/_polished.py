@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import jax.random as jr
-import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._distributed import broadcast_from_first
 from gpssm._core._result import Result
-from gpssm.data import Episodes
+from gpssm.data import DataError, Episodes
 from gpssm.evaluate import judge
 from gpssm.evaluate._select import select_within
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
@@ -20,7 +19,10 @@ from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
 from gpssm.methods._variational import Variational, distilled
 from gpssm.optimisers import LBFGS, Adam, FullBatch, Windows
+from gpssm.predict import System
 
+NEGLIGIBLE = 0.02
+"""Nats a sample by which free runs may become worse without being given up for it."""
 LONG = 20_000
 """From this many time steps on, training sees windows instead of all data at once."""
 
@@ -30,8 +32,12 @@ class Polished(AbstractMethod):
 
     A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
     without the network; the same from states that the data show, and the better of the two is kept. Records with more
-    than 20 000 steps in all are trained on windows instead. Where there are validation episodes and the model runs
-    freely over them poorly, other seeds are tried. Several numbers of states are compared by `gpssm.select`.
+    than 20 000 steps in all are trained on windows instead. Several numbers of states are compared by `gpssm.select`.
+
+    Validation episodes act: should the polish make free runs over them worse, the model before it is kept (`method` of
+    the fit has `iterations=0` then), and where the model runs freely over them poorly, other seeds are tried.
+
+    From an earlier fit with as many states (`start=`, `then`), to these records or others, only the polish is made.
     """
 
     states: int | Sequence[int] | None = None
@@ -89,18 +95,25 @@ class Polished(AbstractMethod):
             if data.validation is None or fitted.result is Result.interrupted:
                 made.append((float("-inf"), fitted))
                 break
-            score, poor = _judged(fitted, data.validation)
-            made.append((score, fitted))
-            if broadcast_from_first(b"again" if poor else b"enough") == b"enough":
+            score = judge(fitted.system, data.validation).free_run
+            made.append((score.value, fitted))
+            if broadcast_from_first(b"again" if score.poor else b"enough") == b"enough":
                 break
         best = max(made, key=lambda pair: pair[0])[1]
         if made[-1][1].result is Result.interrupted:
             best = best.ended(Result.interrupted)
-        return replace(best.by(self), parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
+        return replace(best, parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
+
+    def _polish(self, spec: ModelSpec) -> Variational:
+        return Variational(spec, q_x=PerStep(), optimiser=LBFGS(self.iterations))
 
     def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)
         long = data.episodes.num_steps > LONG
+        if data.start is not None and not isinstance(data.start.system, System):
+            raise DataError(f"Polished cannot go on from a {type(data.start.system).__name__}: leave start= out")
+        if data.start is not None and not long and self.iterations:
+            return self._polish(spec).fit(data, run.within("2"), key=left_over(key)).by(self)
         windows = Windows(length=max(2, min(200, data.episodes.max_length)), size=8)
         network = Variational(
             spec,
@@ -109,18 +122,24 @@ class Polished(AbstractMethod):
             expectation=MonteCarlo(1),
             optimiser=Adam(self.steps, batches=windows if long else FullBatch()),
         )
-        first = network.fit(data.afresh(), run.within("1"), key=key)
+        first = network.fit(data, run.within("1"), key=key).by(self)
         if long or self.iterations == 0 or first.result is Result.interrupted:
-            return first.by(self)
-        polish = Variational(spec, q_x=PerStep(), optimiser=LBFGS(self.iterations))
+            return first
+        polish = self._polish(spec)
         second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
         if second.result is not Result.interrupted:
             # The same first model, because it comes from the same key.
             third = polish.fit(data.afresh(), run.within("3"), key=key)
             second = _higher(second, third, run)
-        made = second.following(first).by(self)
+        made = replace(second.following(first).by(self), parts=(first,))
+        if made.result is Result.interrupted:
+            return made
+        if data.validation is not None and _is_worse(made, first, data.validation):
+            event = "the polish made free runs over the validation episodes worse: kept the model before it"
+            run.say(event)
+            return first.with_event(event).by(replace(self, iterations=0))
         reader = reader_of(first)
-        if self.network_steps and reader is not None and made.result is not Result.interrupted:
+        if self.network_steps and reader is not None:
             made = distilled(made, reader, self.network_steps, data, run.within("4"), key=left_over(key))
         return made
 
@@ -130,10 +149,11 @@ def _seeds(key: PRNGKeyArray, tries: int) -> list[PRNGKeyArray]:
     return [key, *(jr.fold_in(key, attempt) for attempt in range(1, tries))]
 
 
-def _judged(fit: Fit, validation: Episodes) -> tuple[float, bool]:
-    score = judge(fit.system, validation).free_run
-    density = score.log_density
-    return density if np.isfinite(density) else -np.inf, score.poor
+def _is_worse(later: Fit, earlier: Fit, validation: Episodes) -> bool:
+    """Whether free runs became worse, by the same reader of states in both. Of several processes one decides."""
+    values = [judge(fit.system, validation).free_run.value for fit in (later, earlier)]
+    worse = values[0] < values[1] - NEGLIGIBLE
+    return broadcast_from_first(b"worse" if worse else b"fine") == b"worse"
 
 
 def _higher(first: Fit, second: Fit, run: Run) -> Fit:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import DTypeLike, PRNGKeyArray
+from jaxtyping import DTypeLike, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_by_work
 from gpssm.fitting import Fit, Prepared
@@ -17,7 +17,7 @@ from gpssm.inference import (
     PerStepStates,
     linearised_posterior,
 )
-from gpssm.models import GPSSM, Batch, GaussMarkov, LinearGaussian
+from gpssm.models import GPSSM, Batch, GaussMarkov, LinearGaussian, SparseGP
 from gpssm.predict import System
 
 
@@ -75,8 +75,8 @@ class PerStep(AbstractStates):
     diagonal: bool = False
 
     def build(self, model: GPSSM, data: Prepared, *, dtype: DTypeLike, key: PRNGKeyArray) -> PerStepStates:
-        """At the states of the earlier fit, or at those that the data show."""
-        posterior = _posterior_of(data.start, model, data.batch(dtype))
+        """At the states of the earlier fit, smoothed if that was to other records, or at those that the data show."""
+        posterior = _posterior_of(data, model, data.batch(dtype))
         if posterior is not None:
             return PerStepStates.from_posterior(posterior, diagonal=self.diagonal)
         return PerStepStates.from_data(
@@ -99,17 +99,31 @@ def reader_of(fit: Fit | None) -> AbstractRecognition | None:
     return network
 
 
-def _posterior_of(fit: Fit | None, model: GPSSM, batch: Batch) -> GaussMarkov | None:
-    """The states of the training episodes as an earlier fit to them saw them."""
+def _posterior_of(data: Prepared, model: GPSSM, batch: Batch) -> GaussMarkov | None:
+    """The states of the training episodes as the earlier fit sees them."""
+    fit = data.start
     if fit is None:
         return None
-    if isinstance(fit.inference, MeanField):
+    if isinstance(fit.inference, MeanField) and _knows(fit.inference.recognition, batch):
         return _posterior(fit.inference, batch)
     if isinstance(model.emission, LinearGaussian):
-        # A system without an inference, such as a linear one, is smoothed; exactly, where it is linear.
-        zeros = np.zeros((*batch.valid.shape, model.state_dim))
-        return linearised_posterior(model, batch, zeros, rounds=1)
+        return linearised_posterior(model, batch, _smoothed(data, model, batch), rounds=1)
     return None
+
+
+def _knows(recognition: AbstractRecognition, batch: Batch) -> bool:
+    """Whether it has states for these records: a network for any, states at each step for their own alone."""
+    return not isinstance(recognition, PerStepStates) or recognition.means.shape[:2] == batch.valid.shape
+
+
+def _smoothed(data: Prepared, model: GPSSM, batch: Batch) -> Float[np.ndarray, "B T D"]:
+    """Where to linearise: anywhere if the transition is linear, else at the states that the earlier system sees."""
+    means = np.zeros((*batch.valid.shape, model.state_dim))
+    system = None if data.start is None else data.start.system
+    if isinstance(system, System) and system.model is model and isinstance(model.transition, SparseGP):
+        for i, episode in enumerate(data.episodes):
+            means[i, : len(episode)] = system.smooth(episode).means
+    return means
 
 
 @compile_by_work(lambda inference, batch: batch.valid.size)

@@ -13,8 +13,9 @@ from gpssm.data import DataError, Episodes, Scaler
 from gpssm.data._holdout import context_length
 from gpssm.evaluate import Fold, Selection, Stretches, Trial
 from gpssm.evaluate._trial import FAILURES, Task, failed_trial, judged_trial, numbers_of, reason
-from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Room, Run
 from gpssm.methods._constant import Constant
+from gpssm.methods._polished import NEGLIGIBLE, Polished
 
 SAMPLES = 100
 """Trajectories of each free run by which methods are judged."""
@@ -29,11 +30,20 @@ class Tried:
     folds: tuple[Fold, ...]
     n_init: int
     scaler: Scaler
+    room: Room
     run: Run
     key: PRNGKeyArray
+    simple: frozenset[str] = frozenset()
+    """Those that whatever is chosen may not be behind."""
     methods: dict[str, AbstractMethod] = field(default_factory=dict)
     fits: dict[str, Fit] = field(default_factory=dict)
     trials: dict[str, list[Trial]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folds: tuple[Fold, ...], n_init: int, data: Prepared, run: Run, key: PRNGKeyArray) -> "Tried":
+        """Nothing yet."""
+        room = Room(max(len(folds[0].train), len(data.episodes)), data.episodes.num_steps)
+        return cls(folds, n_init, data.scaler, room, run, key)
 
     def attempt(self, name: str, method: AbstractMethod) -> Fit | None:
         """Fit without the stretches and judge. A failure is told and does not end the others."""
@@ -41,7 +51,7 @@ class Tried:
         self.run.say(f"{name}: fitting ...")
         began = time.monotonic()
         self.methods[name] = method
-        train = Prepared.of(self.folds[0].train, scaler=self.scaler)
+        train = Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room)
         try:
             made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
             if made.result is Result.interrupted:
@@ -50,13 +60,26 @@ class Tried:
             return self._failed(name, reason(failure), began)
         if made.result is Result.diverged:
             return self._failed(name, made.result.value, began)
-        self.fits[name] = made
-        self.trials[name] = _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
+        self._keep(name, made, began)
         value, failed = self.value(name), [trial.failed for trial in self.trials[name] if trial.failed]
         error = sum(trial.error for trial in self.trials[name]) / len(self.folds)
         told = f"failed: {failed[0]}" if failed else f"error {error:.3g} standard deviations, value {value:.3f}"
         self.run.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
         return made
+
+    def _keep(self, name: str, made: Fit, began: float) -> None:
+        """The fit and how it did; of a polished model, the one before that if it clearly runs better."""
+        method = self.methods[name]
+        self.fits[name], self.trials[name] = made, self._judge(name, made, began)
+        if isinstance(method, Polished) and len(made.parts) == 1:
+            before = self._judge(name, made.parts[0], began)
+            if _clearly_better(before, self.trials[name]):
+                self.run.say(f"{name}: runs freely better without the polish")
+                self.methods[name] = replace(method, iterations=0)
+                self.fits[name], self.trials[name] = made.parts[0], before
+
+    def _judge(self, name: str, made: Fit, began: float) -> list[Trial]:
+        return _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
 
     def _failed(self, name: str, why: str, began: float) -> None:
         self.trials[name] = [failed_trial(task, why, began) for task in self._tasks(name)]
@@ -81,10 +104,14 @@ class Tried:
         """How well it did, over all stretches."""
         return _mean_value(self.trials[name])
 
+    @property
+    def best_value(self) -> float:
+        """How well the best so far did."""
+        return max(self.value(name) for name in self.trials)
+
     def judged(self, name: str, made: Fit) -> float:
         """The same for another fit."""
-        trials = [judged_trial(made.system, task, time.monotonic()) for task in self._tasks(name)]
-        return _mean_value(_at_best_width(trials))
+        return _mean_value(self._judge(name, made, time.monotonic()))
 
     def selection(self) -> Selection:
         """All trials as a table."""
@@ -109,6 +136,15 @@ def _at_best_width(trials: list[Trial]) -> list[Trial]:
     width = max(WIDTHS, key=lambda factor: sum(float(run.log_densities(factor).sum()) for run in runs))
     means = [float(run.log_densities(width).sum() / run.known.sum()) for run in runs]
     return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)]
+
+
+def _clearly_better(ours: list[Trial], others: list[Trial]) -> bool:
+    """By more than a standard error over the stretches."""
+    gains = np.asarray([a.value - b.value for a, b in zip(ours, others, strict=True)])
+    if not np.isfinite(gains).all():
+        return bool(_mean_value(ours) > _mean_value(others))
+    spread = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
+    return bool(gains.mean() > max(NEGLIGIBLE, spread))
 
 
 def _mean_value(trials: list[Trial]) -> float:

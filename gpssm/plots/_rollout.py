@@ -28,7 +28,7 @@ def rollout(
     axes.fill_between(time, low[:, output], high[:, output], color=MODEL, alpha=0.2, lw=0, label="95 % band")
     for path in predicted.signals[:paths]:
         axes.plot(time, path[:, output], color=MODEL, alpha=0.35, lw=0.7)
-    axes.plot(time, predicted.mean[:, output], color=MODEL, lw=1.6, label="predicted mean")
+    axes.plot(time, predicted.median[:, output], color=MODEL, lw=1.6, label="predicted median")
     if measured is not None:
         scale = 1.0 if predicted.dt is None else predicted.dt
         seen = measured.observed[:, output]

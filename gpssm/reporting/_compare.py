@@ -167,7 +167,7 @@ def _losses(judged: Judged) -> list[np.ndarray]:
 
 def _squared(rollout: Rollout, y: np.ndarray, spread: np.ndarray, seen: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):  # a run that leaves all bounds has an infinite loss
-        total = np.where(seen, ((rollout.mean - y) / spread) ** 2, 0.0).sum(axis=1)
+        total = np.where(seen, ((rollout.median - y) / spread) ** 2, 0.0).sum(axis=1)
     return np.where(seen.any(axis=1), np.where(np.isfinite(total), total, np.inf), np.nan)
 
 

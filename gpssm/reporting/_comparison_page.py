@@ -27,7 +27,7 @@ def comparison_page(comparison: Comparison) -> str:
     page.add(_overview(comparison))
     page.section("simulation", "Free simulation", "After the dashed line the models see only the inputs.")
     for index in range(min(MOST_SHOWN, len(comparison.episodes))):
-        page.figure(_simulations(comparison, index), f"{comparison.episodes[index].name}: means of the free runs.")
+        page.figure(_simulations(comparison, index), f"{comparison.episodes[index].name}: medians of the free runs.")
     page.section("horizons", "Errors by steps ahead")
     page.figure(_errors(comparison), "RMSE in units of the signal's standard deviation, averaged over outputs.")
     page.section("calibration", "Calibration of the bands")
@@ -94,7 +94,7 @@ def _simulations(comparison: Comparison, index: int) -> go.Figure:
             figure.add_trace(
                 line(
                     rollout.time,
-                    rollout.mean[:, i],
+                    rollout.median[:, i],
                     name=entry.name,
                     colour=SERIES[j % len(SERIES)],
                     dash=DASHES[j % len(DASHES)],

@@ -58,7 +58,7 @@ def ahead(report: Report, index: int, output: int) -> go.Figure:
 def add_prediction(
     figure: go.Figure, rollout: Rollout, episode: Episode, output: int, *, row: int, legend: bool
 ) -> None:
-    """Band, mean and measurements of one output."""
+    """Band, median and measurements of one output."""
     low, high = _interval(rollout)
     thin = every(len(rollout))
     time, seen = _time(episode), episode.observed[:, output]
@@ -66,7 +66,7 @@ def add_prediction(
         band(rollout.time, low[:, output], high[:, output], name="95 % band", legend=legend, step=thin), row=row, col=1
     )
     figure.add_trace(
-        line(rollout.time, rollout.mean[:, output], name="predicted mean", colour=MODEL, legend=legend, step=thin),
+        line(rollout.time, rollout.median[:, output], name="predicted median", colour=MODEL, legend=legend, step=thin),
         row=row,
         col=1,
     )
@@ -75,16 +75,16 @@ def add_prediction(
     )
     dots.update(marker_size=4 if len(episode) < 250 else 3)
     figure.add_trace(dots, row=row, col=1)
-    shown = np.concatenate([episode.y[seen, output], rollout.mean[:, output]])
+    shown = np.concatenate([episode.y[seen, output], rollout.median[:, output]])
     limits = _limits(shown, low[:, output], high[:, output])
     figure.update_yaxes(title_text=short_label(rollout.output_names[output]), range=limits, row=row, col=1)
 
 
 def _add_error(figure: go.Figure, rollout: Rollout, episode: Episode, output: int, *, row: int, legend: bool) -> None:
-    """Measurement minus mean, with the band that it should keep to."""
-    low, high = (side[:, output] - rollout.mean[:, output] for side in _interval(rollout))
+    """Measurement minus median, with the band that it should keep to."""
+    low, high = (side[:, output] - rollout.median[:, output] for side in _interval(rollout))
     steps, thin = slice(rollout.start, rollout.start + len(rollout)), every(len(rollout))
-    error = np.where(episode.observed[steps, output], episode.y[steps, output] - rollout.mean[:, output], np.nan)
+    error = np.where(episode.observed[steps, output], episode.y[steps, output] - rollout.median[:, output], np.nan)
     figure.add_trace(band(rollout.time, low, high, name="95 % band", legend=False, step=thin), row=row, col=1)
     figure.add_trace(
         line(rollout.time, error, name="error", colour=OTHER, width=1.1, legend=legend, step=thin), row=row, col=1

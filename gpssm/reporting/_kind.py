@@ -61,7 +61,7 @@ def _state_space(system: System) -> Kind:
     more = f"one state more (states={model.state_dim + 1})"
     richer, mends = f"Try {more}: {MISSED}.", "a state more or a longer training may mend the cause"
     if isinstance(model.transition, SparseGP):
-        richer = f"Try {more}, then more inducing points: {MISSED}."
+        richer = f"Try {more}, more inducing points, or let several methods compete ({LEARN}): {MISSED}."
         mends = f"more inducing points, {mends}"
     elif isinstance(model.transition, LinearTransition):
         richer = f"Try {more}, then a model that is not linear ({LEARN}): {MISSED}."

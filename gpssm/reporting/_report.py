@@ -203,7 +203,7 @@ def _record_errors(judged: Judged) -> tuple[float, ...]:
     for rollout, episode in zip(judged.simulations, judged.episodes, strict=True):
         seen = episode.observed[rollout.start :]
         with np.errstate(all="ignore"):  # what is not finite is left out
-            ratio = (rollout.mean - episode.y[rollout.start :]) / judged.free_run.spread
+            ratio = (rollout.median - episode.y[rollout.start :]) / judged.free_run.spread
         values = ratio[seen & np.isfinite(ratio)]
         errors.append(float(np.sqrt(np.mean(values**2))) if len(values) else float("nan"))
     return tuple(errors)

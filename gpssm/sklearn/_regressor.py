@@ -33,7 +33,7 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     - `method`: a method of gpssm that learns a state-space system, such as `gpssm.Linear(2)`; it brings its own
       settings, and those of `Polished` here are not used. None is `gpssm.Polished`.
     - `num_inducing`, `hidden`, `steps`, `iterations`: as in `gpssm.Polished`.
-    - `num_samples`: trajectories that a prediction averages over.
+    - `num_samples`: trajectories of which a prediction is the median.
     - `random_state`: a seed, a `numpy.random.RandomState`, or None.
     """
 
@@ -87,11 +87,14 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, groups: Any = None) -> Float64[np.ndarray, "..."]:
-        """Mean outputs of a free run under the inputs X, begun anew with each run of equal `groups`."""
+        """Median outputs of a free run under the inputs X, begun anew with each run of equal `groups`.
+
+        `simulate(X)` has mean, samples and bands.
+        """
         check_is_fitted(self, "system_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        mean = np.concatenate([self._run(X[rows]).mean[1:] for _, rows in runs(groups, len(X))])
-        return mean[:, 0] if self._one_output else mean
+        median = np.concatenate([self._run(X[rows]).median[1:] for _, rows in runs(groups, len(X))])
+        return median[:, 0] if self._one_output else median
 
     def simulate(self, X: Any) -> Rollout:
         """The free run behind `predict`, with samples and bands; its first step is the state before the first row."""

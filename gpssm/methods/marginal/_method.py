@@ -117,7 +117,7 @@ class Marginal(AbstractMethod):
         folds, n_init = stretches(data.episodes)
         if not folds or min(map(len, data.episodes)) < 3:
             return replace(self, guess=SubspaceStates()).fit(data, run, key=key).by(self)
-        tried = Tried(folds, n_init, data.scaler, run.within("choose"), key)
+        tried = Tried.of(folds, n_init, data, run.within("choose"), key)
         try:
             for name, guess in guesses.items():
                 tried.attempt(f"hidden states by {name}", replace(self, guess=guess))

@@ -63,7 +63,7 @@ class OutputError(AbstractMethod):
         stage = run.stage("rounds", shown="output error")
         history = History(float(data.episodes.num_steps))
         start = STARTS[self.emission](data.scaled, data.scaler, self.states)
-        problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key)
+        problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key, data.room)
         problem = problem.trusting() if self.warmup_rounds else problem.weighed(0.0)
         done, stopped = 0, False
         resumed = stage.resume(problem.state())

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._params import LowerTriangular, Positive, cast
 from gpssm.data import Episodes
+from gpssm.fitting import Room
 from gpssm.methods.output_error._draws import drawn_models, posterior_at
 from gpssm.methods.output_error._levenberg import Optimum, minimise
 from gpssm.methods.output_error._noise import split_noise
@@ -47,14 +48,22 @@ class Problem:
     damping: float
 
     @classmethod
-    def of(cls, start: Start, scaled: Episodes, num_inducing: int, lengthscale: float, key: PRNGKeyArray) -> "Problem":
+    def of(
+        cls,
+        start: Start,
+        scaled: Episodes,
+        num_inducing: int,
+        lengthscale: float,
+        key: PRNGKeyArray,
+        room: Room = Room(0, 0),
+    ) -> "Problem":
         """The linear system with a GP that says almost nothing yet."""
         place_key, value_key = jr.split(key)
         system = start.system
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(start.states, scaled, strict=True)])
         inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(place_key, (), 0, 2**31 - 1)))
         values = jnp.zeros((len(system.c), num_inducing))
-        starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states])))
+        starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states]), room.episodes))
         linear = (jnp.zeros_like(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
         log_scales = jnp.asarray(np.full(points.shape[1], np.log(lengthscale)))
         centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
@@ -64,7 +73,8 @@ class Problem:
         # Of NumPy, because a number that JAX may still give any type would mean other programs in the first round.
         amplitudes = jnp.asarray(np.full(len(system.c), FIRST_AMPLITUDE))
         frame = Frame(jnp.asarray(inducing), amplitudes, StableMatrices.around(system.A))
-        return cls(parameters, centre, frame, Records.of(scaled), np.ones(scaled.num_outputs), 1.0, None, 1.0)
+        records = Records.of(scaled, steps=room.steps)
+        return cls(parameters, centre, frame, records, np.ones(scaled.num_outputs), 1.0, None, 1.0)
 
     def state(self) -> dict[str, PyTree]:
         """What a later round needs of the earlier ones."""

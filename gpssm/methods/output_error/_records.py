@@ -10,8 +10,6 @@ from gpssm.data import Episodes
 
 BUCKET = 64
 """Tables are filled up to a multiple of this many steps, so that data of similar size share compiled code."""
-FEWEST = 2
-"""Room for this many first states at least, for the same reason: a record with a part cut out of it is two."""
 
 
 class Records(NamedTuple):
@@ -25,10 +23,10 @@ class Records(NamedTuple):
     episode: Int[Array, " N"]
 
     @classmethod
-    def of(cls, scaled: Episodes) -> "Records":
-        """From episodes in the model's units."""
+    def of(cls, scaled: Episodes, *, steps: int = 0) -> "Records":
+        """From episodes in the model's units, with room for so many steps at least."""
         lengths = [len(episode) for episode in scaled]
-        missing = -sum(lengths) % BUCKET
+        missing = -(-max(sum(lengths), steps) // BUCKET) * BUCKET - sum(lengths)
         first = np.concatenate([np.arange(length) == 0 for length in lengths])
         index = np.repeat(np.arange(len(lengths)), lengths)
         return cls(
@@ -48,9 +46,10 @@ def _filled(values: np.ndarray, missing: int) -> np.ndarray:
     return np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
 
 
-def filled_starts(starts: Float[np.ndarray, "E D"]) -> Float[np.ndarray, "F D"]:
-    """First states, with zeros up to the fewest there is room for."""
-    return _filled(starts, max(FEWEST - len(starts), 0))
+def filled_starts(starts: Float[np.ndarray, "E D"], count: int) -> Float[np.ndarray, "F D"]:
+    """First states, with zeros up to as many as there is to be room for; two at least, because a record with a part cut
+    out of it is two."""
+    return _filled(starts, max(count, 2, len(starts)) - len(starts))
 
 
 def correlation_time(residuals: Float[np.ndarray, "N O"], records: Records) -> float:
