@@ -88,7 +88,7 @@ locked: | $(BIN)/python ## Install exactly what requirements.lock says, for resu
 	$(INSTALL) --no-deps -e .
 	@touch $(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-docs
 
-reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
+reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the pages of results
 	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)
 
 BENCH_ARGS ?= --quick
