@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 import jaxtyping
+from docutils import nodes
 from numpy.typing import ArrayLike, DTypeLike
 from sphinx.util.typing import stringify_annotation
 
@@ -26,6 +27,8 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"gpssm {release}"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 
 default_role = "code"
 autodoc_member_order = "bysource"
@@ -160,7 +163,14 @@ def _skip_generated(app, what: str, name: str, obj: object, skip: bool, options:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def _enlarge(app, doctree: nodes.document) -> None:
+    """A picture leads to itself in full size, which the HTML builder does for those that have a width."""
+    for image in doctree.findall(nodes.image):
+        image.setdefault("width", "100%")
+
+
 def setup(app) -> None:
+    app.connect("doctree-read", _enlarge)
     app.connect("autodoc-skip-member", _skip_generated)
     app.connect("source-read", _fill_api_page)
     app.connect("autodoc-process-signature", _shorten_signature)

@@ -60,9 +60,9 @@ def _best_opponent(claim: Claim, page: Page, stored: Stored, column: Column) -> 
 
 def _label(page: Page, method: str) -> str:
     """What the table of the page calls a method."""
-    lines = {line.method: line.label for line in page.lines if not line.case}
-    columns = {shown.method: shown.title for shown in page.shown}
-    return {**columns, **lines, **page.names}.get(method, method)
+    labels = [line.label for line in page.lines if line.method == method]
+    columns = [shown.title for shown in page.shown if shown.method == method]
+    return page.names.get(method, (labels or columns or [method])[0])
 
 
 def _verdict(difference: float, error: float | None, count: int, higher_is_better: bool) -> str:

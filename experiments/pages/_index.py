@@ -75,7 +75,7 @@ def summary(pages: Mapping[Page, Stored]) -> str:
     lines = []
     for page, stored in pages.items():
         for claim in page.claims:
-            if (outcome := compare(claim, page, stored)) is not None:
+            if claim.summary and (outcome := compare(claim, page, stored)) is not None:
                 paper = number(printed(page.name)[claim.printed[0]][claim.printed[1]]) if claim.printed else ""
                 theirs = f"{number(outcome.theirs)} ({outcome.opponent})"
                 link = f"[{page.title}]({page.name}.md)"

@@ -23,7 +23,7 @@ class Line:
 
     label: str
     role: str
-    """Ours, opponent, floor, or printed."""
+    """Ours, opponent, floor, printed, published; nothing, where columns are methods."""
     method: str = ""
     case: str = ""
     printed: str = ""
@@ -43,6 +43,8 @@ class Claim:
     higher_is_better: bool = False
     published: str = ""
     """A line of the printed table that competes as an opponent, because it was not run here."""
+    summary: bool = True
+    """Whether the first page has it."""
     strip: bool = False
     """Whether it is one of the few that the README shows."""
 

@@ -15,14 +15,19 @@ def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def short(page: Page, stored: Stored) -> str:
     """The table of a page: lines without a single number are left out."""
-    lines = [
-        [line.label, line.role, *(_shown(page, line, shown, stored) for shown in page.shown)] for line in page.lines
-    ]
-    lines = [cells for cells in lines if any(cells[2:])]
-    header = ["", "", *(shown.title for shown in page.shown)]
-    if not any(line.role for line in page.lines):
-        lines, header = [[cells[0], *cells[2:]] for cells in lines], header[1:]
-    return markdown(header, lines)
+    lines = [[_named(line), *(_shown(page, line, shown, stored) for shown in page.shown)] for line in page.lines]
+    return markdown(["", *(shown.title for shown in page.shown)], [cells for cells in lines if any(cells[1:])])
+
+
+def _named(line: Line) -> str:
+    """Ours in bold, opponents plain; what was not run here, and what bounds the others, says so."""
+    match line.role:
+        case "ours":
+            return f"**{line.label}**"
+        case "printed" | "published" | "floor":
+            return f"{line.label} ({line.role})"
+        case _:
+            return line.label
 
 
 def _shown(page: Page, line: Line, shown: Shown, stored: Stored) -> str:

@@ -31,6 +31,7 @@ Free runs after 1 sample (hidden: 3), which are not scored; errors of the tip in
             "not balanced, mean",
             (case, "gpssm best"),
             tuple((case, method) for method in ("kalman", "argp", "argp angles")),
+            summary=case.endswith("14"),
         )
         for case in ("observed 8", "observed 14", "hidden 8", "hidden 14")
     ),

@@ -4,13 +4,14 @@ from experiments.pages._rows import Column
 from experiments.pages._spec import Claim, Line, Page, Shown
 
 
-def _claim(case: str, words: str, *, strip: bool = False) -> Claim:
+def _claim(case: str, words: str, *, summary: bool = True, strip: bool = False) -> Claim:
     return Claim(
         f"log density of the function, {words} (higher: better)",
         "log density of the function",
         (case, "marginal"),
         ((case, "mean field"),),
         higher_is_better=True,
+        summary=summary,
         strip=strip,
     )
 
@@ -52,9 +53,10 @@ process noise, against the truth.""",
     ),
     claims=(
         _claim("kink rbf", "kink", strip=True),
-        _claim("smooth kink 0.08", "smooth kink, noise 0.08"),
+        _claim("smooth kink 0.08", "smooth kink, noise 0.08", summary=False),
         _claim("smooth kink 0.8", "smooth kink, noise 0.8"),
     ),
+    names={"mean field": "mean field"},
     figures={
         "results/function_bands.png": "Functions learnt with the states integrated out, one series at each noise level"
     },

@@ -75,7 +75,7 @@ def test_a_verdict_is_that_of_the_paired_t_test(tmp_path, seed, shift):
     ours = theirs + shift + rng.standard_normal(5)
     rows = _rows("a", enumerate(ours)) + _rows("b", enumerate(theirs)) + _rows("x", enumerate(theirs + 9.0))
     outcome = _outcome(tmp_path, rows)
-    assert outcome is not None and outcome.opponent == "b" and outcome.seeds == 5
+    assert outcome is not None and outcome.opponent == "theirs" and outcome.seeds == 5
     test = ttest_rel(ours, theirs)
     assert outcome.difference == pytest.approx(np.mean(ours - theirs))
     assert outcome.error == pytest.approx(np.mean(ours - theirs) / test.statistic)
@@ -90,7 +90,7 @@ def test_where_higher_is_better_the_best_opponent_is_the_highest(tmp_path):
         *_rows("x", [(0, -5.0)]),
     ]
     outcome = _outcome(tmp_path, rows, higher_is_better=True)
-    assert outcome is not None and (outcome.opponent, outcome.verdict) == ("b", "behind")
+    assert outcome is not None and (outcome.opponent, outcome.verdict) == ("theirs", "behind")
 
 
 def test_tests_of_one_seed_are_not_taken_for_seeds(tmp_path):
@@ -103,12 +103,12 @@ def test_tests_of_one_seed_are_not_taken_for_seeds(tmp_path):
 def test_another_number_in_the_file_is_another_page(tmp_path):
     rows = _rows("a", [(0, 0.123), (1, 0.125)]) + _rows("b", [(0, 0.5)])
     before = written(_page(), _stored(tmp_path, rows))
-    assert "| ours | ours | 0.124 |" in before and "made before rows named the code" in before
+    assert "| **ours** | 0.124 |" in before and "made before rows named the code" in before
     rows[0]["value"] = 0.223
     after = written(
         _page(), _stored(tmp_path, [{**row, "commit": "abc", "code": "def", "date": "now"} for row in rows])
     )
-    assert "| ours | ours | 0.174 |" in after and "commit `abc` (code `def`), now" in after
+    assert "| **ours** | 0.174 |" in after and "commit `abc` (code `def`), now" in after
 
 
 def test_numbers_within_sentences_come_from_the_file(tmp_path):
@@ -123,7 +123,7 @@ def test_the_kink_page_shows_the_mean_of_its_seeds():
     key = {"case": "best", "method": "rbf", "metric": "rmse_visited"}
     values = [row["value"] for row in rows if all(row[name] == want for name, want in key.items())]
     assert len(values) > 1
-    assert f"| RBF | ours | {number(float(np.mean(values)))} |" in written(kink.PAGE, Stored("kink"))
+    assert f"| **RBF** | {number(float(np.mean(values)))} |" in written(kink.PAGE, Stored("kink"))
 
 
 def test_wrapping_changes_line_ends_only():
