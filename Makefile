@@ -112,6 +112,8 @@ layers: $(VENV)/.installed-dev ## Check who imports whom
 # A fresh environment each time: the API page depends on the package, which Sphinx does not watch.
 docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
 	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@! grep -rlE --include='*.html' '<(script|link|img)[^>]+(src|href)="https?://' docs/_build/html \
+		|| { echo "these pages load something from the network: they could not be read without one"; exit 1; }
 	@echo "documentation is in $(abspath docs/_build/html)/index.html"
 
 clean: ## Remove the environment and everything built

@@ -40,12 +40,12 @@ are distances between the true tip and the mean tip of sampled futures, in rod l
         Line("true simulator", "floor", "true simulator, sampled"),
     ),
     claims=(
-        _claim("last trial, observed 8", "last trial, mean", "observed 8", printed=True),
-        _claim("last trial, observed 15", "last trial, mean", "observed 15", printed=True),
-        _claim("not balanced, observed 8", "not balanced, mean", "observed 8", summary=False),
-        _claim("not balanced, observed 15", "not balanced, mean", "observed 15", strip=True),
-        _claim("not balanced, hidden 8", "not balanced, mean", "hidden 8", summary=False),
-        _claim("not balanced, hidden 15", "not balanced, mean", "hidden 15", strip=True),
+        _claim("tip error, last trial, observed 8", "last trial, mean", "observed 8", printed=True),
+        _claim("tip error, last trial, observed 15", "last trial, mean", "observed 15", printed=True),
+        _claim("tip error, not balanced, observed 8", "not balanced, mean", "observed 8", summary=False),
+        _claim("tip error, not balanced, observed 15", "not balanced, mean", "observed 15", strip=True),
+        _claim("tip error, not balanced, hidden 8", "not balanced, mean", "hidden 8", summary=False),
+        _claim("tip error, not balanced, hidden 15", "not balanced, mean", "hidden 15", strip=True),
     ),
     figures=figures("cart_pole", ("observed", "hidden")),
     seen="""An upright pole multiplies small errors so fast that even the true simulator, spread by the noise of the

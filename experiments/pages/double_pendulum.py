@@ -27,7 +27,7 @@ Free runs after 1 sample (hidden: 3), which are not scored; errors of the tip in
     ),
     claims=tuple(
         Claim(
-            f"not balanced, {case}",
+            f"tip error, not balanced, {case}",
             "not balanced, mean",
             (case, "gpssm best"),
             tuple((case, method) for method in ("kalman", "argp", "argp angles")),

@@ -39,7 +39,7 @@ are not scored; errors of the tip in rod lengths.""",
     ),
     claims=tuple(
         Claim(
-            f"{words}, not balanced, {horizon}",
+            f"tip error, {words}, not balanced, {horizon}",
             f"not balanced, {horizon}",
             (case, "marginal"),
             tuple((case, lags) for lags in LAGS),

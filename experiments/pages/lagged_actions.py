@@ -29,7 +29,7 @@ errors in rod lengths.""",
     ),
     claims=tuple(
         Claim(
-            f"{words}, lagged",
+            f"tip error, {words}, lagged",
             column,
             ("lagged 15", "gpssm best"),
             tuple(("lagged 15", method) for method in ("kalman", "argp", "argp angles")),
