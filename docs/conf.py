@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import imagesize
 import jaxtyping
 from docutils import nodes
 from numpy.typing import ArrayLike, DTypeLike
@@ -116,7 +117,8 @@ def _skip_generated(app, what: str, name: str, obj: object, skip: bool, options:
 def _enlarge(app, doctree: nodes.document) -> None:
     """A picture leads to itself in full size, which the HTML builder does for those that have a width."""
     for image in doctree.findall(nodes.image):
-        image.setdefault("width", "100%")
+        width, _ = imagesize.get(Path(app.srcdir) / image["uri"])
+        image.setdefault("width", f"{width}px")
 
 
 def setup(app) -> None:

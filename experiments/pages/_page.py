@@ -20,7 +20,7 @@ def written(page: Page, stored: Stored) -> str:
         parts.append(picture(path, caption, "../.."))
     parts.append(short(page, stored))
     if told := source(page.name):
-        parts.append(wrapped(f"Printed: {told}"))
+        parts.append(wrapped(f"Not run here: {told}"))
     if verdicts := _verdicts(page, stored):
         parts.append(verdicts)
     more = ", pictures" if len(page.figures) > 1 else ""

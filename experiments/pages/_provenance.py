@@ -13,7 +13,8 @@ def provenance(stored: Stored) -> str:
         told.append("made before rows named the code" if not named else "others made before rows named the code")
     versions = ", ".join(f"{name} {content['versions'][name]}" for name in ("python", "jax", "gpjax"))
     made = f"Made by `{content['command']}` in {minutes(stored)} on {content['machine']['cores']} cores, {versions}."
-    return f"Rows: {'; '.join(told)}. {made}"
+    rough = " A short run: its numbers are rough." if content.get("quick", content["protocol"].get("quick")) else ""
+    return f"Rows: {'; '.join(told)}. {made}{rough}"
 
 
 def minutes(stored: Stored) -> str:

@@ -33,8 +33,8 @@ the second has twice the inducing points.""",
         for i, cycle in enumerate(CYCLES)
     ),
     lines=(
-        Line("100 inducing points", "ours", case="100 inducing points"),
-        Line("200 inducing points", "ours", case="200 inducing points"),
+        Line("100 inducing points", "", case="100 inducing points"),
+        Line("200 inducing points", "", case="200 inducing points"),
     ),
     figures={"results/process_noise.png": "Bound and noises as the fit goes on"},
     seen="""Bound and process noise grow hand in hand: with 200 points from [[200 inducing points | fit_alternating |

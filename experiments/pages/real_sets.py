@@ -39,12 +39,13 @@ blocks. The point prediction is the median of sampled trajectories. RMSE in the 
         for case, words in SETS.items()
     ),
     figures={
-        f"results/real_sets_{case}.png": f"Free simulation of the test half: {words}"
+        f"results/real_sets_{case}.png": f"Free simulation of what was held out: {words}"
         for case, words in reversed(SETS.items())
     },
     seen="""Where a system is nonlinear (actuator, drive, tanks) the mixture errs half as much as the best opponent, or
-less; where a linear model is enough (dryer, gas furnace, ball and beam) it is within a few per cent of it, on either
-side. Bands are right or a little wide but on the gas furnace, where those of all models hold half of the samples.""",
+less; where a linear model is enough (dryer, gas furnace, ball and beam) it is within a few per cent of it. Bands hold
+what they should or a little more, but for the drive ([[drive | stacked | coverage of the 95 % band]]) and the gas
+furnace, where those of all models hold about half of the samples.""",
     more="""- Drive: its sensor shows speed without its sign. Told so (`emission=Magnitude`), a linear system with a GP
   correction errs by [[drive | gpssm | RMSE of the free run]]. Only such fits competed there.
 - Gas furnace: the second half has two excursions that no model explains by the input (near its steps 118 and 143).
