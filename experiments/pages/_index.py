@@ -30,13 +30,16 @@ others. Published numbers are taken as exact. All measures are errors, lower is 
 RUNNING = """## Run it again
 
 Each experiment is one short script that uses the public interface only, writes its figures and a JSON file with every
-number and its settings, and has a `--quick` version that CI runs to keep it alive. Quick numbers mean nothing.
+number and its settings, and has a `--quick` version, to see that it runs. Quick numbers mean nothing.
 
 ```console
-$ make reproduce                                   # everything; hours, goes on where it was cut
+$ make reproduce                                   # everything; goes on where it was cut
 $ make reproduce REPRODUCE_ARGS="--only cart_pole"
 $ .venv/bin/python -m experiments.pages            # only rebuilds these pages
 ```
+
+All files together took [[hours]] hours of two cores, pauses of a shared machine included; newer ones give the processor
+time of each run.
 
 The swing-up experiments run on trials made by `experiments.generate_pilco`, which are stored in `results/pilco`. The
 actuator, the real records and the smooth kink need third-party records, which are not part of the repository: set
@@ -62,12 +65,16 @@ def index_page(pages: Mapping[Page, Stored]) -> str:
                 "## Where the paper's figures and tables are",
                 "Minutes are those of the whole experiment, all methods and seeds, on two cores of a shared machine.",
                 paper_map(pages),
-                RUNNING.strip(),
+                RUNNING.strip().replace("[[hours]]", f"{_hours(pages):.0f}"),
                 f"```{{toctree}}\n:hidden:\n\n{contents}\ndepartures\n```",
             ]
         )
         + "\n"
     )
+
+
+def _hours(pages: Mapping[Page, Stored]) -> float:
+    return sum(stored.content["seconds"] for stored in pages.values()) / 3600
 
 
 def summary(pages: Mapping[Page, Stored]) -> str:

@@ -6,10 +6,12 @@ from experiments.pages._swing_up import COLUMNS, figures
 OPPONENTS = ("kalman", "argp", "argp angles")
 
 
-def _claim(words: str, column: str, case: str, *, printed: bool = False, **more: bool) -> Claim:
+def _claim(
+    words: str, column: str, case: str, *, printed: bool = False, summary: bool = True, strip: bool = False
+) -> Claim:
     opponents = tuple((case, method) for method in OPPONENTS)
     source = ("GPSSM, printed", case) if printed else None
-    return Claim(words, column, (case, "gpssm best"), opponents, source, **more)
+    return Claim(words, column, (case, "gpssm best"), opponents, source, summary=summary, strip=strip)
 
 
 PAGE = Page(
