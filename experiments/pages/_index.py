@@ -83,7 +83,7 @@ def summary(pages: Mapping[Page, Stored]) -> str:
     for page, stored in pages.items():
         for claim in page.claims:
             if claim.summary and (outcome := compare(claim, page, stored)) is not None:
-                paper = number(printed(page.name)[claim.printed[0]][claim.printed[1]]) if claim.printed else ""
+                paper = f"{printed(page.name)[claim.printed[0]][claim.printed[1]]:g}" if claim.printed else ""
                 theirs = f"{number(outcome.theirs)} ({outcome.opponent})"
                 link = f"[{page.title}]({page.name}.md)"
                 lines.append([link, claim.measure, paper, theirs, number(outcome.ours), outcome.words()])

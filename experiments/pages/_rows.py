@@ -60,5 +60,7 @@ class Stored:
 
 
 def number(value: float) -> str:
-    """Three digits; more only where thousands are meant."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+    """Three digits; more only where thousands are meant, one where nothing but the order of magnitude counts."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".") if abs(value) >= 0.001 else f"{value:.1g}"

@@ -33,7 +33,7 @@ def _named(line: Line) -> str:
 def _shown(page: Page, line: Line, shown: Shown, stored: Stored) -> str:
     if line.printed:
         value = printed(page.name)[line.printed].get(shown.printed)
-        return "" if value is None else number(value)
+        return "" if value is None else f"{value:g}"
     return middle(stored, line.case or shown.case, line.method or shown.method, page.columns[shown.column])
 
 

@@ -113,7 +113,7 @@ def test_another_number_in_the_file_is_another_page(tmp_path):
 
 def test_numbers_within_sentences_come_from_the_file(tmp_path):
     stored = _stored(tmp_path, _rows("a", [(0, 1.0), (1, 2.0)]))
-    assert filled("It is [[c | a |\nerror]].", _page(), stored) == "It is 1.5."
+    assert filled("It is [[c | a |\nerror]].", _page(), stored) == "It is 1.50."
     with pytest.raises(KeyError, match="no rows"):
         filled("[[c | b | error]]", _page(), stored)
 
