@@ -25,6 +25,7 @@ Gaussian Process State Space Models* (NIPS 2017), called "the paper" here. Where
 (ours minus theirs, ± its standard error): level, unless zero lies outside of Student's 95 % interval. Two seeds
 decide nothing. On real records the seeds are those of our fits; there is one record, and the error says nothing about
 others. Published numbers are taken as exact. All measures are errors, lower is better, but for log densities.
+*Blind* says whether, by its protocol, nothing was chosen with test scores in view; each page has the details.
 """
 
 RUNNING = """## Run it again
@@ -86,8 +87,9 @@ def summary(pages: Mapping[Page, Stored]) -> str:
                 paper = f"{printed(page.name)[claim.printed[0]][claim.printed[1]]:g}" if claim.printed else ""
                 theirs = f"{number(outcome.theirs)} ({outcome.opponent})"
                 link = f"[{page.title}]({page.name}.md)"
-                lines.append([link, claim.measure, paper, theirs, number(outcome.ours), outcome.words()])
-    return markdown(["experiment", "measure", "paper", "best opponent", "ours", "verdict"], lines)
+                blind = claim.blindness or page.blindness
+                lines.append([link, claim.measure, paper, theirs, number(outcome.ours), outcome.words(), blind])
+    return markdown(["experiment", "measure", "paper", "best opponent", "ours", "verdict", "blind"], lines)
 
 
 def paper_map(pages: Mapping[Page, Stored]) -> str:

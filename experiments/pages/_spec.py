@@ -45,6 +45,8 @@ class Claim:
     """A line of the printed table that competes as an opponent, because it was not run here."""
     summary: bool = True
     """Whether the first page has it."""
+    blindness: str = ""
+    """How blind this number is, where that differs from the others of the page."""
     strip: bool = False
     """Whether it is one of the few that the README shows."""
 
@@ -61,8 +63,10 @@ class Page:
     lines: tuple[Line, ...]
     seen: str
     """What one sees."""
+    blindness: str
+    """How blind the numbers are, in a word: yes, in part, no."""
     blind: str
-    """How blind the numbers are."""
+    """The same at length."""
     figures: dict[str, str] = field(default_factory=dict)
     """Path from the root of the repository, and caption."""
     claims: tuple[Claim, ...] = ()

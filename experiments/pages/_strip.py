@@ -18,8 +18,9 @@ def strip(pages: Mapping[Page, Stored]) -> str:
             if claim.strip and (outcome := compare(claim, page, stored)) is not None:
                 theirs = f"{number(outcome.theirs)} ({outcome.opponent})"
                 link = f"[{page.title}](docs/results/{page.name}.md)"
-                lines.append([link, claim.measure, theirs, number(outcome.ours), outcome.words()])
-    return markdown(["", "measure", "best opponent", "gpssm", "verdict"], lines)
+                blind = claim.blindness or page.blindness
+                lines.append([link, claim.measure, theirs, number(outcome.ours), outcome.words(), blind])
+    return markdown(["", "measure", "best opponent", "gpssm", "verdict", "blind"], lines)
 
 
 def with_strip(readme: str, pages: Mapping[Page, Stored]) -> str:

@@ -48,6 +48,7 @@ the run of its mean alone errs by [[actuator | gp-narx | RMSE of the run without
   Their mean then says little; that the median is closer was found on held-out blocks of the training half.
 - If the bands of the members are right, those of a mixture are too wide. The held-out blocks ask for narrower members,
   which makes test samples more likely and moves the median away from them.""",
+    blindness="no",
     blind="""Not blind: fits by free runs and by the bound had been seen on the test half before, and mixtures were made
 of the two kinds after that; first in equal parts, then with shares from the held-out blocks, then with a width from
 them, each after the test scores of the one before had been seen. With the mean as point prediction the settings of the

@@ -66,6 +66,7 @@ coverage of its 95 % band]] of the function, where mean field ends at [[kink rbf
 0.01; smooth kink 0.0025)]] and holds [[kink rbf | mean field | coverage of its 95 % band]]. The repair alone mends most
 of the band and none of the noises; with the arc-cosine kernel, and where noise is largest, the marginal band is wider
 than it need be.""",
+    blindness="in part",
     blind="""That inducing inputs stay where they are, and from which difference on a filter on a grid takes over, was
 decided after scores of earlier versions on these very data had been seen.""",
 )

@@ -61,6 +61,7 @@ inference](function_bands.md) does not have it.""",
 - Fits that start near the true noises end at the same wrong ones, so that this is not a failure to converge. The bands
   of the function are too narrow for the same reason; free simulations are less affected, since process noise is part of
   them.""",
+    blindness="yes",
     blind="""Settings were fixed in advance and are the same for all seeds; of two starts the one with the higher
 training bound is kept. Nothing is chosen by these scores.""",
 )

@@ -43,5 +43,6 @@ simulations of the held-out episodes from their first 10 samples, which are not 
 by [[hidden velocity | linear | NRMSE of the free run]], and the velocity that nobody measured is read off the states
 with an R2 of [[hidden velocity | gpssm | R2 of the hidden velocity]]. There is no autoregressive opponent in this table
 yet.""",
+    blindness="yes",
     blind="""Settings were fixed in advance and are the same for all seeds; nothing is chosen by these scores.""",
 )

@@ -47,5 +47,6 @@ function, and the search ends in a poor optimum.""",
 higher bound with a tenth of that noise, and closer predictions; on the cart-pole the same start raised the bound and
 doubled the error, so it is not the default. [Marginal inference](hidden_swing_ups.md) does not have the first of the
 two causes.""",
+    blindness="yes",
     blind="""Nothing is chosen here.""",
 )

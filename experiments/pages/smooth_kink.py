@@ -45,6 +45,7 @@ points) and process noise are learnt. Scored is the mean squared error of the le
 or closer; where noise dominates, the mean-field posterior books it as process noise ([[noise 0.8 | gpssm | process
 variance]] instead of 0.0025). There [marginal inference](function_bands.md) is the better choice; the densities of this
 file (all numbers) show mean-field bands that are too narrow at every level.""",
+    blindness="yes",
     blind="""Settings were fixed in advance and are the same for all series; of two starts the one with the higher
 training bound is kept.""",
 )

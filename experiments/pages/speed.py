@@ -33,5 +33,6 @@ on the page of [speed](../speed.md).""",
     seen="""A step takes less time than in PyTorch, on long records by a factor of [[actuator | PyTorch | step]], and
 the values of the bound differ by rounding only. Compiling is slow: a short fit is over in PyTorch before ours has
 begun.""",
+    blindness="yes",
     blind="""Nothing is chosen by these numbers. On a shared machine: ratios are what is claimed, times are not.""",
 )

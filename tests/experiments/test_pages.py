@@ -59,7 +59,7 @@ def _rows(method, values, **more):
 def _page(**more) -> Page:
     lines = (Line("ours", "ours", "a", "c"), Line("theirs", "opponent", "b", "c"), Line("other", "opponent", "x", "c"))
     shown = (Shown("error", "error"),)
-    return Page("page", "Page", "Set.", {"error": Column("error")}, shown, lines, "Seen.", "Blind.", **more)
+    return Page("page", "Page", "Set.", {"error": Column("error")}, shown, lines, "Seen.", "yes", "Blind.", **more)
 
 
 def _outcome(tmp_path, rows, **more) -> Outcome | None:
