@@ -109,8 +109,10 @@ types: $(VENV)/.installed-dev ## Check types
 layers: $(VENV)/.installed-dev ## Check who imports whom
 	$(BIN)/lint-imports
 
-# A fresh environment each time: the API page depends on the package, which Sphinx does not watch.
+# Everything anew each time: the API pages depend on the package, which Sphinx does not watch, and a page that has gone
+# would stay.
 docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
+	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@! grep -rlE --include='*.html' '<(script|link|img)[^>]+(src|href)="https?://' docs/_build/html \
 		|| { echo "these pages load something from the network: they could not be read without one"; exit 1; }
