@@ -88,7 +88,7 @@ locked: | $(BIN)/python ## Install exactly what requirements.lock says, for resu
 	$(INSTALL) --no-deps -e .
 	@touch $(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-docs
 
-reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the page of results
+reproduce: $(VENV)/.installed-dev ## Run every experiment (hours; goes on where it was cut) and rebuild the pages of results
 	$(BIN)/python -m experiments.reproduce $(REPRODUCE_ARGS)
 
 BENCH_ARGS ?= --quick
@@ -109,9 +109,13 @@ types: $(VENV)/.installed-dev ## Check types
 layers: $(VENV)/.installed-dev ## Check who imports whom
 	$(BIN)/lint-imports
 
-# A fresh environment each time: the API page depends on the package, which Sphinx does not watch.
+# Everything anew each time: the API pages depend on the package, which Sphinx does not watch, and a page that has gone
+# would stay.
 docs: $(VENV)/.installed-docs ## Build the documentation; a warning is an error
+	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@! grep -rlE --include='*.html' '<(script|link|img)[^>]+(src|href)="https?://' docs/_build/html \
+		|| { echo "these pages load something from the network: they could not be read without one"; exit 1; }
 	@echo "documentation is in $(abspath docs/_build/html)/index.html"
 
 clean: ## Remove the environment and everything built

@@ -1,31 +1,34 @@
-"""Sphinx configuration. The API page is made from what the package exports, and docstrings are plain text."""
+"""Sphinx configuration. The API pages are made from what the package exports, and docstrings are plain text."""
 
-import importlib
 import importlib.metadata
-import inspect
-import pkgutil
 import re
-from collections.abc import Iterable, Iterator
-from types import ModuleType
+import sys
+from pathlib import Path
 
+import imagesize
 import jaxtyping
+from docutils import nodes
 from numpy.typing import ArrayLike, DTypeLike
 from sphinx.util.typing import stringify_annotation
 
-import gpssm
+sys.path.insert(0, str(Path(__file__).parent))
+import public_api
 
 project = "gpssm"
 author = "the gpssm authors"
 project_copyright = author
 release = importlib.metadata.version("gpssm")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+# MathJax lies beside the pages, so that formulas can be read where there is no network.
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"gpssm {release}"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 
 default_role = "code"
 autodoc_member_order = "bysource"
@@ -33,66 +36,10 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 
-# Entry points are run, not imported.
-_SCRIPTS = {"demo", "cli"}
 
-# The order in which a reader meets them; what is not listed follows in the order of the alphabet.
-_READING_ORDER = (
-    *("data", "readers", "methods", "fitting", "optimisers", "predict", "evaluate", "reporting", "files", "models"),
-    *("inference", "filters", "kernels", "baselines", "metrics", "plots", "pools", "systems", "control", "sklearn"),
-)
-
-
-def _public_modules(package: ModuleType) -> Iterator[ModuleType]:
-    """The public modules below a package, each followed by those inside it."""
-    found = {info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")} - _SCRIPTS
-    place = {name: i for i, name in enumerate(_READING_ORDER)} if package is gpssm else {}
-    for name in sorted(found, key=lambda name: (place.get(name, len(place)), name)):
-        module = importlib.import_module(f"{package.__name__}.{name}")
-        yield module
-        if hasattr(module, "__path__"):
-            yield from _public_modules(module)
-
-
-def _shortest(module: ModuleType, name: str) -> str:
-    """The shortest name that a public object can be imported by."""
-    at_the_top = name in gpssm._HOME and getattr(gpssm, name) is getattr(module, name)
-    return f"gpssm.{name}" if at_the_top else f"{module.__name__}.{name}"
-
-
-def _entries(module: ModuleType, names: Iterable[str], seen: set[int]) -> list[dict[str, str]]:
-    """What is documented in the section of a module: abstract classes first, because they say what is asked of all."""
-    entries = []
-    for name in sorted(names, key=lambda name: (not name.startswith("Abstract"), name.casefold())):
-        value = getattr(module, name)
-        directive = "autoclass" if inspect.isclass(value) else "autofunction" if inspect.isroutine(value) else None
-        if directive is not None and id(value) not in seen:
-            seen.add(id(value))
-            entries.append({"directive": directive, "name": _shortest(module, name)})
-    return entries
-
-
-def _public_api() -> dict[str, object]:
-    """Every public class and function once, in the section of its package, under its shortest name."""
-    sections, seen = [], set()
-    for module in _public_modules(gpssm):
-        entries = _entries(module, module.__all__, seen)
-        if entries:
-            summary = (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
-            sections.append({"name": module.__name__, "summary": summary, "entries": entries})
-    # What belongs to no package.
-    rest = _entries(gpssm, gpssm._HOME, seen)
-    top = {section["name"]: _at_the_top(section["entries"]) for section in sections} | {"gpssm": _at_the_top(rest)}
-    return {"sections": sections, "rest": rest, "top": {name: names for name, names in top.items() if names}}
-
-
-def _at_the_top(entries: list[dict[str, str]]) -> list[str]:
-    return [entry["name"] for entry in entries if entry["name"].count(".") == 1]
-
-
-def _fill_api_page(app, docname: str, source: list[str]) -> None:
-    if docname == "api":
-        source[0] = app.builder.templates.render_string(source[0], _public_api())
+def _fill_api_pages(app, docname: str, source: list[str]) -> None:
+    if docname.startswith("api/"):
+        source[0] = app.builder.templates.render_string(source[0], {"section": public_api.section})
 
 
 # Aliases that would otherwise be spelt out, over several lines each.
@@ -138,7 +85,10 @@ def _is_prose(paragraph: list[str]) -> bool:
 
 
 def _plain_text(app, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Paragraphs and lists are set as such, anything laid out by hand is shown as it was typed."""
+    """Paragraphs and lists are set as such, anything laid out by hand is shown as it was typed.
+
+    Arguments that the docstring does not speak of follow, with what they mean everywhere.
+    """
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -152,6 +102,10 @@ def _plain_text(app, what: str, name: str, obj: object, options: object, lines: 
         else:
             rendered += ["::", "", *("    " + line for line in paragraph)]
         rendered.append("")
+    if what in ("class", "function", "method"):
+        told = {word: public_api.meaning(name, word) for word in public_api.unexplained(obj)}
+        rendered += [f"- `{word}`: {_escape(text)}" for word, text in told.items() if text]
+        rendered.append("")
     lines[:] = rendered
 
 
@@ -160,8 +114,16 @@ def _skip_generated(app, what: str, name: str, obj: object, skip: bool, options:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def _enlarge(app, doctree: nodes.document) -> None:
+    """A picture leads to itself in full size, which the HTML builder does for those that have a width."""
+    for image in doctree.findall(nodes.image):
+        width, _ = imagesize.get(Path(app.srcdir) / image["uri"])
+        image.setdefault("width", f"{width}px")
+
+
 def setup(app) -> None:
+    app.connect("doctree-read", _enlarge)
     app.connect("autodoc-skip-member", _skip_generated)
-    app.connect("source-read", _fill_api_page)
+    app.connect("source-read", _fill_api_pages)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-process-docstring", _plain_text)

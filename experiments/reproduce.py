@@ -1,4 +1,4 @@
-"""Every experiment, one after another, and the page that shows them: `python -m experiments.reproduce`.
+"""Every experiment, one after another, and the pages that show them: `python -m experiments.reproduce`.
 
 Takes hours. Each experiment remembers what it has finished, so that a run that was cut goes on where it stopped; one
 that fails (third-party records that are not there, say) does not keep the others from running.
@@ -38,7 +38,7 @@ def main() -> None:
         print(f"\n[{number}/{len(modules)}] {module} (after {minutes:.0f} min)", flush=True)
         if subprocess.run([sys.executable, "-m", module], env=os.environ, check=False).returncode:
             failed.append(module)
-    subprocess.run([sys.executable, "-m", "experiments.tables"], check=True)
+    subprocess.run([sys.executable, "-m", "experiments.pages"], check=True)
     if failed:
         sys.exit("did not finish: " + ", ".join(failed) + "; the messages are above")
 

@@ -142,3 +142,10 @@ def test_the_collapsed_bound_is_higher_and_shares_the_other_terms():
     assert collapsed.total() > by_quadrature().total()
     for name in ("likelihood", "initial", "entropy"):
         np.testing.assert_allclose(collapsed[name], by_quadrature()[name], rtol=1e-10)
+
+
+def test_collapsed_bounds_from_one_path_are_too_high():
+    """q(u) is then at its optimum for the path that it is judged on: a mean of maxima, not the maximum of the mean."""
+    scattered = bounds(Collapsed(), MonteCarlo(1), jr.split(jr.key(2), 4_000)).total()
+    excess = np.asarray(scattered) - float(by_quadrature(Collapsed()).total())
+    assert excess.mean() > 4.0 * excess.std() / np.sqrt(len(excess))

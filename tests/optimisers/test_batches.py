@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpssm
+from gpssm.fitting._batches import cut_window, window_positions
 from gpssm.inference import Collapsed, MeanField
 from gpssm.models import Batch
 from gpssm.optimisers import Adam, FullBatch, Minibatches, Windows
@@ -79,34 +80,51 @@ def test_windows_stay_within_their_record(windows):
     assert np.all((steps >= 0) & (steps < records), where=valid)
     assert np.all(np.diff(steps, axis=-1) == 1.0, where=valid[..., 1:]), "steps follow each other"
     assert np.all(valid[..., 0])
-    # All of a record that is shorter than the window, and a full window of any other.
-    assert np.array_equal(valid.sum(axis=-1), np.minimum(records[..., 0], length))
+    shown = valid.sum(axis=-1)
+    # All of a record that fits into a window, and at most a window of any other.
+    assert np.array_equal(shown[records[..., 0] <= length], records[records <= length])
+    assert shown.max() == length and shown[records[..., 0] > length].min() == 1
     assert np.array_equal(np.asarray(drawn.u)[..., 0][valid], y[valid] + 0.5)
+    padding = (np.asarray(leaf)[~valid] for leaf in (drawn.y, drawn.u, drawn.observed))
+    assert not any(leaf.any() for leaf in padding)
 
 
-def test_window_weights_stand_for_all_steps(windows):
+@pytest.mark.parametrize("length", [2, 9, 20, 24, 45])
+def test_every_step_counts_once_over_all_windows(data, length):
+    """By enumeration: each window with its probability and its weight."""
+    lengths = jnp.asarray(LENGTHS)
+    first, positions, copies = (np.asarray(leaf) for leaf in window_positions(lengths, length))
+    probability = positions / copies / np.sum(positions / copies)
+    weight = np.sum(positions / copies)
+    cut = jax.jit(lambda record, start: cut_window(record, start, length).valid)
+    for i, steps in enumerate(LENGTHS):
+        record = jax.tree.map(lambda leaf, i=i: leaf[i], data)
+        counts = np.zeros(steps)
+        for start in range(first[i], first[i] + positions[i]):
+            shown = np.arange(max(start, 0), max(start, 0) + int(np.sum(cut(record, jnp.asarray(start)))))
+            counts[shown] += probability[i] / positions[i] * weight
+        np.testing.assert_allclose(counts, 1.0, rtol=1e-12)
+
+
+def test_windows_are_drawn_with_these_probabilities_and_weights(windows):
+    """Every step of every record counts once on average, the first and the last as any other."""
     _, drawn = windows
-    total = np.sum(np.asarray(drawn.weight)[..., None] * np.asarray(drawn.valid), axis=(1, 2))
-    np.testing.assert_allclose(total, sum(LENGTHS))
+    valid, index, weight = (np.asarray(leaf) for leaf in (drawn.valid, drawn.index, drawn.weight))
+    steps = (np.asarray(drawn.y)[..., 0] - 1000.0 * index[..., None]).astype(int)
+    for i, length in enumerate(LENGTHS):
+        counted = np.zeros((len(weight), length))
+        batch, window, step = np.nonzero(valid & (index == i)[..., None])
+        np.add.at(counted, (batch, steps[batch, window, step]), weight[batch, window])
+        error = counted.std(axis=0) / np.sqrt(len(counted))
+        assert np.all(np.abs(counted.mean(axis=0) - 1.0) < 5.0 * error)
 
 
-def test_windows_see_each_record_in_proportion_to_its_length(windows):
-    """Else the many starts of a long record would crowd out the short ones."""
-    _, drawn = windows
-    valid, index = np.asarray(drawn.valid), np.asarray(drawn.index)
-    seen = np.array([np.sum(valid[index == i]) for i in range(4)], dtype=float)
-    share, expected = seen / seen.sum(), np.asarray(LENGTHS) / sum(LENGTHS)
-    np.testing.assert_allclose(share, expected, atol=0.03)
-
-
-def test_every_window_position_occurs(windows):
-    length, drawn = windows
-    y, index = np.asarray(drawn.y)[..., 0, 0], np.asarray(drawn.index)
-    for record, steps in ((0, 40), (2, 25)):
-        starts = (y[index == record] - 1000 * record).astype(int)
-        counts = np.bincount(starts, minlength=steps - length + 1)
-        assert len(counts) == steps - length + 1
-        assert counts.min() > 0.5 * counts.mean(), "positions are equally likely"
+def test_windows_keep_the_weights_that_episodes_had(data):
+    weighted = eqx.tree_at(lambda d: d.weight, data, jnp.asarray([2.0, 1.0, 1.0, 1.0]))
+    drawn, plain = (_draws(Windows(length=9, size=2), each, 50) for each in (weighted, data))
+    np.testing.assert_allclose(
+        drawn.weight, np.asarray(plain.weight) * np.where(np.asarray(plain.index) == 0, 2.0, 1.0)
+    )
 
 
 def test_empty_episodes_are_never_drawn_as_windows(data):

@@ -115,3 +115,18 @@ def test_window_and_regressor_continue_the_table():
     outputs, inputs = lags.window(episode.head(4))
     row = jit(lags.regressor)(outputs, inputs, episode.u[3])
     np.testing.assert_array_equal(row, table[1])
+
+
+def test_the_likelihood_of_a_linear_autoregression_is_named_as_what_it_is():
+    """The density of the residuals at the estimated coefficients and noise."""
+    rng = np.random.default_rng(3)
+    y = np.cumsum(0.3 * rng.standard_normal((40, 1)), axis=0)
+    runs = gpssm.Episodes.from_arrays(y=y)
+    system = gpssm.fit(runs, gpssm.ARX(1), progress=gpssm.Silent()).system
+    (label,) = [word for word in system.describe() if "training data" in word]
+    assert label.startswith("plug-in log-likelihood")
+    table, targets = system.lags.table(system.scaler.apply(runs))
+    weights, noise = np.asarray(system.regression.weights), np.asarray(system.regression.noise)
+    errors = targets - np.append(table, np.ones((len(table), 1)), axis=1) @ weights
+    expected = np.sum(-0.5 * (np.log(2.0 * np.pi * noise) + errors**2 / noise))
+    np.testing.assert_allclose(system.log_evidence, expected, rtol=1e-9)

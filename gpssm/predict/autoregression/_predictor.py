@@ -32,7 +32,9 @@ class Autoregression(AbstractPredictor):
     scaler: Scaler
     channels: Channels
     log_evidence: float
-    """Of the training targets given their regressors, in standardised units (its bound, for a sparse GP)."""
+    """Of the training targets given their regressors, in standardised units. Only an exact GP has its evidence here: a
+    sparse GP has a bound of it, and a linear regression the likelihood at the estimated coefficients (plug-in), which
+    is no evidence and must not be compared with one."""
     history: History | None = field(default=None, metadata=NOT_STORED)
 
     @property
@@ -46,7 +48,7 @@ class Autoregression(AbstractPredictor):
             "lags": f"{self.lags.outputs} outputs, {self.lags.inputs} inputs",
             "explains": "changes of the outputs" if self.lags.increment else "the outputs",
             "noise of a step (std, your units)": noise_in_words(self.channels, noise),
-            "log-evidence of the training data (scaled units)": f"{self.log_evidence:.4g}",
+            f"{self.regression.measure} of the training data (scaled units)": f"{self.log_evidence:.4g}",
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:

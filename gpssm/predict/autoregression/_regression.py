@@ -1,6 +1,7 @@
 """What an autoregression needs of a regression: moments at a point, and functions drawn from its posterior."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +22,9 @@ class AbstractRegressionDraw(eqx.Module):
 
 class AbstractRegression(eqx.Module):
     """Several outputs as functions of one point, learnt with independent noise."""
+
+    measure: ClassVar[str] = "log-evidence"
+    """What the number is that says how likely the training data are."""
 
     @abstractmethod
     def moments(self, z: Float[Array, " Q"]) -> tuple[Float[Array, " O"], Float[Array, " O"]]:
@@ -46,6 +50,7 @@ class NoMean(AbstractMean):
 class SparseRegression(AbstractRegression):
     """A conditioned sparse GP. The newest outputs, which lead every regressor, are its state; all else its controls."""
 
+    measure: ClassVar[str] = "lower bound of the log-evidence"
     dynamics: AbstractDynamics
 
     def moments(self, z: Float[Array, " Q"]) -> tuple[Float[Array, " O"], Float[Array, " O"]]:
@@ -81,6 +86,8 @@ class LinearRegression(AbstractRegression):
     """coefficients' z + offset, with Gaussian uncertainty about both: the same covariance, times the noise, for every
     output."""
 
+    # Coefficients are not integrated out: the number does not charge for having fitted them.
+    measure: ClassVar[str] = "plug-in log-likelihood"
     weights: Float[Array, "R O"]
     """R rows: first those of the lagged outputs, newest first, then those of the inputs, and the offset last."""
     chol: Float[Array, "R R"]

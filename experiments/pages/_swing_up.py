@@ -1,0 +1,41 @@
+"""What the pages of the swing-ups have in common."""
+
+from experiments.pages._rows import Column, Row, only
+
+HORIZONS = (5, 10, 15, 20)
+
+
+def unbalanced(row: Row) -> bool:
+    """Rows of the tests that are not balanced."""
+    return row.get("test") != "last"
+
+
+COLUMNS = {
+    **{
+        f"not balanced, at {h}": Column(
+            "tip_error_at", lambda row, h=h: unbalanced(row) and row["horizon"] == h, with_range=False
+        )
+        for h in HORIZONS
+    },
+    "not balanced, mean": Column("tip_error", unbalanced),
+    **{f"last trial, at {h}": Column("tip_error_at", only(test="last", horizon=h), with_range=False) for h in HORIZONS},
+    "last trial, mean": Column("tip_error", only(test="last")),
+    "coverage of 95 %": Column("coverage_95", with_range=False),
+    "log density": Column("log_density", with_range=False),
+}
+
+FIGURES = {
+    "futures": "Sampled futures of the last trial (thin) and the truth (dotted), first seed",
+    "states": "Learnt states of the last training trials, {case}, first seed",
+    "fits": "Free runs of all training trials, {case}, first seed",
+}
+
+
+def figures(name: str, cases: tuple[str, ...]) -> dict[str, str]:
+    """Futures first, then states and fits of each case."""
+    rest = {
+        f"results/{name}_{case}_{kind}.png": FIGURES[kind].format(case=case)
+        for case in cases
+        for kind in ("states", "fits")
+    }
+    return {f"results/{name}_futures.png": FIGURES["futures"], **rest}
