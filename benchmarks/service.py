@@ -1,9 +1,11 @@
-"""What a service meets: an update of the online filter, records of a thousand lengths, and models with many states.
+"""What a service meets: an update of the online filter, a thousand lengths of records, and models with many states.
 
 - `online`: median, 99th percentile and longest time of `update` with four states and fifty inducing points, pinned to
   one core; the goal is half a millisecond.
-- `lengths`: programs compiled and memory kept while one model simulates records of many lengths; the goal is about ten
-  programs that take longer than a second to make, and memory that stays where it was after the first hundred.
+- `lengths`: programs compiled and memory kept while one model reads, simulates and predicts records of many lengths,
+  one kind of call after the other; the goal is about ten programs of each that are not made in no time, and memory
+  that stays where it was after the first tenth of the calls. `horizons` and `samples`: the same for steps ahead and
+  numbers of trajectories, over one record.
 - `states`: seconds to compile a step of training with many states, on one core; the goal is a minute for thirty.
 """
 
@@ -28,7 +30,9 @@ from gpssm.models import GPSSM
 from gpssm.predict import Channels, System
 
 ONLINE = Setting("online", 2, 60, 4, 2, 1, 50, 10, _rbf, 0.5)
-CONTEXT, SAMPLES = 10, 20
+CONTEXT, SAMPLES, LONGEST = 10, 20, 1019
+LARGE = 0.25
+"""Seconds from which on a program counts as one that somebody waits for."""
 
 compiled: list[float] = []
 
@@ -84,24 +88,77 @@ def online(samples: int) -> list[dict]:
     return rows
 
 
+CALLS: dict[str, Callable[[System, gpssm.Episode], object]] = {
+    "filter": lambda system, record: system.filter(record, seed=0),
+    "smooth": lambda system, record: system.smooth(record),
+    "simulate": lambda system, record: system.simulate(record, n_init=CONTEXT, num_samples=SAMPLES, seed=0),
+    "predict": lambda system, record: system.predict(record, horizon=5, num_samples=SAMPLES, seed=0),
+    "forecast": lambda system, record: system.forecast(record, inputs=record.u[:30], num_samples=SAMPLES, seed=0),
+}
+
+
 def lengths(count: int) -> list[dict]:
     """Programs and memory for so many lengths, in an order that meets all sizes early."""
-    system, rng = system_of(ONLINE), np.random.default_rng(0)
-    wanted = rng.permutation(np.unique(np.linspace(20, 1019, count).astype(int)))
-    y, u = rng.standard_normal((1019, 2)), rng.standard_normal((1019, 1))
+    system, record = system_of(ONLINE), _record()
+    wanted = _spread(20, LONGEST, count)
+    return [
+        row
+        for name, call in CALLS.items()
+        for row in _kept("lengths", name, wanted, lambda length, call=call: call(system, record.head(length)))
+    ]
+
+
+def horizons(count: int) -> list[dict]:
+    """The same for steps ahead, and for steps beyond the end."""
+    system, record = system_of(ONLINE), _record().head(400)
+
+    def predict(steps: int) -> object:
+        return system.predict(record, horizon=steps, num_samples=SAMPLES, seed=0)
+
+    def forecast(steps: int) -> object:
+        return system.forecast(record, inputs=np.resize(record.u, (steps, 1)), num_samples=SAMPLES, seed=0)
+
+    return [
+        *_kept("horizons", "predict", _spread(1, 100, count), predict),
+        *_kept("horizons", "forecast", _spread(1, LONGEST, count), forecast),
+    ]
+
+
+def samples(count: int) -> list[dict]:
+    """The same for numbers of trajectories."""
+    system, record = system_of(ONLINE), _record().head(100)
+
+    def simulate(number: int) -> object:
+        return system.simulate(record, n_init=CONTEXT, num_samples=number, seed=0)
+
+    return _kept("samples", "simulate", _spread(1, 1000, count), simulate)
+
+
+def _record() -> gpssm.Episode:
+    rng = np.random.default_rng(0)
+    return gpssm.Episode(y=rng.standard_normal((LONGEST, 2)), u=rng.standard_normal((LONGEST, 1)))
+
+
+def _spread(low: int, high: int, count: int) -> np.ndarray:
+    """So many whole numbers between two, or all of them, in no order."""
+    return np.random.default_rng(0).permutation(np.unique(np.linspace(low, high, count).astype(int)))
+
+
+def _kept(case: str, method: str, wanted: np.ndarray, call: Callable[[int], object]) -> list[dict]:
+    """What one call after the other leaves behind."""
     compiled.clear()
-    early = 0.0
-    for i, length in enumerate(wanted):
-        episode = gpssm.Episode(y=y[:length], u=u[:length])
-        system.simulate(episode, n_init=CONTEXT, num_samples=SAMPLES, seed=0)
-        if i == max(len(wanted) // 10, 1):
+    early, began = 0.0, time.process_time()
+    for i, size in enumerate(wanted):
+        call(int(size))
+        if i == len(wanted) // 10:
             early = resident()
-    key = {"case": "lengths", "method": "simulate", "seed": 0, "size": len(wanted)}
+    key = {"case": case, "method": method, "seed": 0, "size": len(wanted)}
     found = {
         "programs": len(compiled),
-        "large_programs": sum(seconds > 1.0 for seconds in compiled),
+        "large_programs": sum(seconds > LARGE for seconds in compiled),
         "resident_mib": round(resident(), 1),
         "growth_mib": round(resident() - early, 1),
+        "processor_s": round(time.process_time() - began, 1),
     }
     return [{**key, "metric": name, "value": value} for name, value in found.items()]
 
@@ -132,6 +189,8 @@ def main() -> None:
         for found in (
             on_one_core(lambda: online(500 if options.quick else 20_000)),
             lengths(60 if options.quick else 1000),
+            horizons(20 if options.quick else 1000),
+            samples(20 if options.quick else 1000),
             on_one_core(lambda: states((2, 10) if options.quick else (4, 10, 20, 30))),
         ):
             rows += found

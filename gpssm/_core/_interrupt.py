@@ -110,12 +110,13 @@ class Interruption:
             self._outer._inside.pop()
 
     def _install(self, taken: list[signal.Signals]) -> None:
-        self._reader, writer = os.pipe()
+        reader, writer = os.pipe()
         os.set_blocking(writer, False)
         self._writer = writer
         self._before = {number: signal.signal(number, self._on_signal) for number in taken}
         self._wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        self._watcher = threading.Thread(target=self._watch, name="gpssm-interrupt", daemon=True)
+        watch = (reader, frozenset(taken))
+        self._watcher = threading.Thread(target=self._watch, args=watch, name="gpssm-interrupt", daemon=True)
         self._watcher.start()
 
     def _remove(self) -> None:
@@ -123,8 +124,8 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         os.close(self._writer)
+        # A terminal that takes no words keeps the watcher for ever; nobody else waits for it.
         self._watcher.join(timeout=2.0)
-        os.close(self._reader)
         self._before = {}
 
     def _on_signal(self, number: int, frame: FrameType | None) -> Any:
@@ -135,23 +136,31 @@ class Interruption:
         if number == signal.SIGINT if again else self._inside[-1]._at_once:
             raise KeyboardInterrupt
 
-    def _watch(self) -> None:
+    @property
+    def _is_over(self) -> bool:
+        """Whether signals change nothing any more. A wish from before that is still one: its answer may come later than
+        the end that it has led to."""
+        return self._deaf and not self._requested
+
+    def _watch(self, reader: int, about: frozenset[signal.Signals]) -> None:
         """Answer, tell others, and lose patience once."""
         said, until = False, None
         while True:
             left = None if until is None else max(until - time.monotonic(), 0.0)
-            if not select.select([self._reader], [], [], left)[0]:
+            if not select.select([reader], [], [], left)[0]:
                 until = None
                 self._lose_patience()
                 continue
-            received = os.read(self._reader, 64)
+            received = os.read(reader, 64)
             if not received:
+                # Here, because whoever closes the other end may not wait until this has been read.
+                os.close(reader)
                 return
             if self._wakeup_before >= 0:
                 # Somebody else, an event loop perhaps, waits for signals in the same way.
                 with suppress(OSError):
                     os.write(self._wakeup_before, received)
-            if not (said or self._deaf or {*self._before}.isdisjoint(received)):
+            if not (said or self._is_over or about.isdisjoint(received)):
                 said, until = True, time.monotonic() + self._patience
                 # Whatever becomes of the answer, others must go on hearing of signals.
                 with suppress(Exception):

@@ -1,7 +1,9 @@
 """Files to write, before any work begins: the target of a command, and the folder of checkpoints beside a model."""
 
 import contextlib
+import os
 import shutil
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,12 +12,28 @@ from gpssm.cli._outcome import UsageError
 
 def check_target(path: Path, inputs: Iterable[Path]) -> None:
     """Refuse to write over what is read, or into a folder that is not there, before hours of work."""
-    if path.is_dir():
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
         raise UsageError(f"{path} is a folder; name a file with -o")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist; make it first, or name another with -o")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise UsageError(f"{path} is a pipe, a socket or a device; name a file with -o")
+    # What a link points to is what is written.
+    parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not parent.is_dir():
+        raise UsageError(f"{path}: the folder {parent} does not exist; make it first, or name another with -o")
     if any(path.exists() and source.exists() and path.samefile(source) for source in inputs):
         raise UsageError(f"{path}: this file is read from; name another with -o, so that your data stay as they are")
+
+
+def _mode(path: Path) -> int | None:
+    """What kind of thing there is; None if there is nothing."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path}: cannot be written ({reason}); name another file with -o") from error
 
 
 def prepare_folder(folder: Path, resume: bool) -> None:

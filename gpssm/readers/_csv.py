@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gpssm.data import DataError
+from gpssm.readers._faults import Faults
 from gpssm.readers._numbers import _NUMBER, NumberFormat, is_word
 from gpssm.readers._open import opened
 from gpssm.readers._table import Table
@@ -33,8 +34,11 @@ class CsvFormat:
             raise DataError(f"delimiter and decimal sign are both {self.decimal!r}; no file can be read that way")
 
 
-def read_table(path: Path, style: CsvFormat, shown: str, skip: int = 0) -> Table:
-    """The cells of a file as text; `shown` is what complaints call it, `skip` the rows of words below the header."""
+def read_table(path: Path, style: CsvFormat, shown: str, skip: int = 0, faults: Faults | None = None) -> Table:
+    """The cells of a file as text; `shown` is what complaints call it, `skip` the rows of words below the header.
+
+    `faults` takes what does not keep the rest from being looked at; without it that is refused at once.
+    """
     text = _text(path, shown)
     skipped = 0
     lines = io.StringIO(text, newline=None).read().split("\n")
@@ -55,7 +59,10 @@ def read_table(path: Path, style: CsvFormat, shown: str, skip: int = 0) -> Table
     if len(rows) == 1:
         raise DataError(f"{shown}: there are no rows below the header on line {places[0]}; add the samples")
     numbers = NumberFormat(decimal=style.decimal)
-    below = without_words(rows[1:], places[1:], skip, lambda cell: is_word(cell, numbers), shown)
+    found = Faults() if faults is None else faults
+    below = without_words(rows[1:], places[1:], skip, lambda cell: is_word(cell, numbers), shown, found)
+    if faults is None:
+        found.complain()
     if not below.rows:
         raise DataError(f"{shown}: there are no rows of numbers below the header on line {places[0]}; add the samples")
     body = [_fitted(row, header, shown, place, delimiter) for row, place in zip(below.rows, below.places, strict=True)]

@@ -4,6 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def read_files(
     recipe = select(
         outputs=outputs, inputs=inputs, time=time, dt=dt, episode=episode, resample=resample, style=style, **how
     )
-    return _read(paths, recipe, lambda path: file_table(path, recipe))
+    return _read(paths, recipe, lambda path, faults: file_table(path, recipe, faults=faults))
 
 
 def read_csv(paths: Paths, *, outputs: Names, delimiter: str | None = None, decimal: str = ".", **how: Any) -> Episodes:
@@ -69,24 +70,24 @@ def read_csv(paths: Paths, *, outputs: Names, delimiter: str | None = None, deci
     is accepted with `decimal=","` where columns are not separated by commas, too. Other arguments as in `read`.
     """
     recipe = select(outputs=outputs, style=CsvFormat(delimiter, decimal), **how)
-    return _read(paths, recipe, lambda path: read_table(path, style_of(recipe), str(path), recipe.skip_rows))
+    return _read(paths, recipe, partial(_csv_table, recipe))
 
 
 def read_parquet(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from Parquet files; arguments as in `read`."""
-    return _read(paths, select(outputs=outputs, **how), lambda path: parquet_table(path, str(path)))
+    return _read(paths, select(outputs=outputs, **how), lambda path, _: parquet_table(path, str(path)))
 
 
 def read_npz(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from NumPy archives of named vectors; a matrix `y` is asked for by column, as y0, y1. See `read`."""
     recipe = select(outputs=outputs, **how)
-    return _read(paths, recipe, lambda path: npz_table(path, recipe.columns, str(path)))
+    return _read(paths, recipe, lambda path, _: npz_table(path, recipe.columns, str(path)))
 
 
 def read_mat(paths: Paths, *, outputs: Names, **how: Any) -> Episodes:
     """Episodes from MATLAB files (up to version 7) of named vectors; otherwise as `read_npz`."""
     recipe = select(outputs=outputs, **how)
-    return _read(paths, recipe, lambda path: mat_table(path, recipe.columns, str(path)))
+    return _read(paths, recipe, lambda path, _: mat_table(path, recipe.columns, str(path)))
 
 
 def read_inputs(
@@ -150,7 +151,9 @@ def expand(paths: Paths) -> Iterator[Path]:
             yield path
 
 
-def file_table(path: Path, recipe: Recipe, wanted: tuple[str, ...] | None = None) -> Table:
+def file_table(
+    path: Path, recipe: Recipe, wanted: tuple[str, ...] | None = None, faults: Faults | None = None
+) -> Table:
     """The columns of a file that a recipe asks for, and of an archive also a clock that it does not ask for."""
     asked = recipe.columns if wanted is None else wanted
     if recipe.time is None and path.suffix.lower() in (".npz", ".mat"):
@@ -158,15 +161,19 @@ def file_table(path: Path, recipe: Recipe, wanted: tuple[str, ...] | None = None
         # One of another length, or of words, is no clock of these rows.
         with suppress(DataError):
             return any_table(path, (*asked, *clocks), style_of(recipe), recipe.skip_rows)
-    return any_table(path, asked, style_of(recipe), recipe.skip_rows)
+    return any_table(path, asked, style_of(recipe), recipe.skip_rows, faults)
 
 
-def _read(paths: Paths, recipe: Recipe, table: Callable[[Path], Table]) -> Episodes:
+def _csv_table(recipe: Recipe, path: Path, faults: Faults) -> Table:
+    return read_table(path, style_of(recipe), str(path), recipe.skip_rows, faults)
+
+
+def _read(paths: Paths, recipe: Recipe, table: Callable[[Path, Faults], Table]) -> Episodes:
     """Every file is looked at, also after one that cannot be used."""
     faults, tables = Faults(), []
     for path in expand(paths):
         with faults.noted():
-            tables.append(table(path))
+            tables.append(table(path, faults))
     return build(tables, recipe, faults)
 
 
@@ -176,8 +183,8 @@ def _bare(names: Iterable[str]) -> Iterator[str]:
         yield split_unit(name)[0]
 
 
-def any_table(path: Path, wanted: tuple[str, ...], style: CsvFormat, skip: int) -> Table:
-    """The columns of a file of any kind; of archives the wanted ones alone."""
+def any_table(path: Path, wanted: tuple[str, ...], style: CsvFormat, skip: int, faults: Faults | None = None) -> Table:
+    """The columns of a file of any kind; of archives the wanted ones alone. `faults` as in `read_table`."""
     shown, suffix = str(path), path.suffix.lower()
     # Said before a word on the ending.
     with opened(path, shown):
@@ -189,6 +196,6 @@ def any_table(path: Path, wanted: tuple[str, ...], style: CsvFormat, skip: int) 
     if suffix == ".parquet":
         return parquet_table(path, shown)
     if suffix in _TEXT:
-        return read_table(path, style, shown, skip)
+        return read_table(path, style, shown, skip, faults)
     advice = _ADVICE.get(suffix, f"use one of {', '.join(KNOWN)}")
     raise DataError(f"{shown}: files ending in '{suffix}' are not read; {advice}")

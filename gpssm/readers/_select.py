@@ -59,6 +59,9 @@ def select(
     }
     if changes["time"] is not None:
         chosen = replace(chosen, dt=None, clock=chosen.clock if changes["time"] == chosen.time else "")
+    if time_unit is not None and time_unit != chosen.time_unit:
+        _check_seconds(chosen)
+        chosen = replace(chosen, clock="")  # what a file tells is compared with the unit that is given
     chosen = replace(chosen, **_checked({name: value for name, value in changes.items() if value is not None}))
     chosen = replace(chosen, episode=chosen.episode or None)
     if offsets is not None:
@@ -82,6 +85,15 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     if unit is not None and unit not in TIME_UNITS:
         raise DataError(f"time_unit is {unit!r} (--time-unit); it is one of {', '.join(TIME_UNITS)}")
     return changes
+
+
+def _check_seconds(recipe: Recipe) -> None:
+    """A unit that is given makes seconds of all stamps, which must be what the model counts already."""
+    if recipe.time_unit is None and recipe.clock not in ("", "s"):
+        raise DataError(
+            f"the records of the fit count time in {recipe.clock}, and so does the model; time_unit= (--time-unit) "
+            f"would make seconds of it: leave it out, and convert the stamps to {recipe.clock}"
+        )
 
 
 def _check_parts(chosen: Recipe) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gpssm.data import DataError
+from gpssm.readers._faults import Faults
 
 
 @dataclass(frozen=True)
@@ -17,30 +17,32 @@ class Header:
 
 
 def without_words(
-    rows: list[list[str]], places: list[int], skip: int, is_word: Callable[[str], bool], shown: str
+    rows: list[list[str]], places: list[int], skip: int, is_word: Callable[[str], bool], shown: str, faults: Faults
 ) -> Header:
     """The rows of numbers, after `skip` rows of words; the first of those holds units.
 
-    Rows of words that nobody announced are refused, and so is a row of numbers that would be skipped: a sample must not
-    get lost because a setting was meant for another file.
+    Rows of words that nobody announced are a fault, and so is a row of numbers that would be skipped: a sample must not
+    get lost because a setting was meant for another file. What is left is what it would be without the fault, so that
+    others can be looked for.
     """
-    for row, place in zip(rows[:skip], places[:skip], strict=True):
-        if not _words(row, is_word):
-            raise DataError(
-                f"{shown}, line {place}: this row holds numbers, and skip_rows={skip} (--skip-rows {skip}) would lose "
-                "it; leave that out, or give the number of rows of words below the header"
-            )
-    units = tuple(rows[0]) if skip and rows else ()
-    rows, places = rows[skip:], places[skip:]
+    words = next((i for i, row in enumerate(rows[:skip]) if not _words(row, is_word)), skip)
+    if words < min(skip, len(rows)):
+        faults.add(
+            f"{shown}, line {places[words]}: this row holds numbers, and skip_rows={skip} (--skip-rows {skip}) would "
+            "lose it; leave that out, or give the number of rows of words below the header"
+        )
+    units = tuple(rows[0]) if words and rows else ()
+    rows, places = rows[words:], places[words:]
     found = 0
     while found + 1 < len(rows) and _stands_above_numbers(rows, found, is_word):
         found += 1
     if found:
         shown_row = ", ".join(repr(cell) for cell in rows[0][:4])
-        raise DataError(
+        faults.add(
             f"{shown}, line {places[0]}: a row of words below the header ({shown_row}); if they are units or remarks, "
             f"skip {'them' if found > 1 else 'it'} with skip_rows={skip + found} (--skip-rows {skip + found})"
         )
+        rows, places = rows[found:], places[found:]
     return Header(rows, places, units)
 
 

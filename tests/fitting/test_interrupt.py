@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -288,6 +289,37 @@ def test_nobody_is_given_up_while_a_file_is_written():
             written = time.monotonic()
         assert wait_for(lambda: len(ends) == 1)
     assert ends[0] >= written
+
+
+def test_a_wish_is_answered_although_the_end_that_it_led_to_came_first():
+    """The thread that answers may get its turn only when everything is done, and it is too late for further signals."""
+    said: list[str] = []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(100.0)
+    try:
+        with Interruption(said.append, at_once=True) as interruption:
+            with pytest.raises(KeyboardInterrupt):
+                press()
+            interruption.too_late()
+            assert said == [], "the other thread has not had its turn"
+    finally:
+        sys.setswitchinterval(before)
+    assert len(said) == 1
+
+
+def test_a_terminal_that_takes_no_words_holds_nothing_up():
+    """Its thread ends whenever it can, with what it reads from, and whoever comes next is heard."""
+    blocked, said = threading.Event(), list[str]()
+    with Interruption(lambda message: said.append(message) if blocked.wait(60.0) else None) as stuck:
+        press()
+        began = time.monotonic()
+    assert stuck.requested and time.monotonic() - began < 10.0 and said == []
+    with Interruption(said.append) as interruption:
+        press()
+        assert interruption.requested and wait_for(lambda: len(said) == 1)
+    blocked.set()
+    assert wait_for(lambda: len(said) == 2)
+    assert wait_for(lambda: not any(thread.name == "gpssm-interrupt" for thread in threading.enumerate()))
 
 
 def test_when_all_is_done_it_is_too_late():

@@ -78,6 +78,19 @@ def test_rows_of_numbers_are_never_skipped(tmp_path: Path):
         read(path, time="t", skip_rows=1, **COLUMNS)
 
 
+@pytest.mark.parametrize(("words", "skip"), [(["s,V,m"], 0), ([], 1), (["s,V,m"], 2)], ids=str)
+def test_a_wrong_number_of_rows_to_skip_hides_no_other_fault(tmp_path: Path, words: list[str], skip: int):
+    """A file is read as it would be with the right number, and what is wrong further down is told as well."""
+    path = write(tmp_path / "a.csv", [*words, *rows(TWICE, u={3: ""}, y={2: "bad"})])
+    with pytest.raises(DataError) as caught:
+        read(path, time="t", skip_rows=skip, **COLUMNS)
+    first = 2 + len(words)
+    told = str(caught.value)
+    for word in ("4 faults", "--skip-rows", f"line {first + 5}: the time repeats", "--hold-inputs"):
+        assert word in told
+    assert f"line {first + 2}: 'bad'" in told and f"line {first + 3}: the value is missing" in told
+
+
 @pytest.mark.parametrize("words", [["1/min,-,%"], ["[s],[V],[m]"], ["s,V,m", "clock,valve,level"]], ids=str)
 def test_rows_of_units_are_recognised(tmp_path: Path, words: list[str]):
     path = write(tmp_path / "a.csv", [*words, *rows(EVEN)])

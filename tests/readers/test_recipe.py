@@ -170,6 +170,33 @@ def test_the_unit_of_the_clock_is_compared_too(tmp_path: Path):
         read(tmp_path / "a.csv", time_unit="ms", **how)
 
 
+@pytest.mark.parametrize(("fitted", "unit"), [("s", None), ("ms", "ms")])
+def test_stamps_in_another_unit_than_those_of_the_fit_are_read_by_naming_it(tmp_path: Path, fitted: str, unit):
+    """Where the model counts seconds; the complaint tells the flag."""
+    rows = [f",{i % 3},{i % 5}\n" for i in range(20)]
+    per = {"s": 0.1, "ms": 100.0, "us": 100_000.0}
+    for name in per:
+        (tmp_path / f"{name}.csv").write_text(
+            f"t [{name}],u,y\n" + "".join(f"{per[name] * i:.10g}{row}" for i, row in enumerate(rows))
+        )
+    recipe = read(tmp_path / f"{fitted}.csv", outputs="y", inputs="u", time="t", time_unit=unit).recipe
+    with pytest.raises(DataError, match=r"column 't' is in us, but .* \(--time-unit us\)"):
+        read(tmp_path / "us.csv", recipe=recipe)
+    again = read(tmp_path / "us.csv", recipe=recipe, time_unit="us")
+    assert again.dt == pytest.approx(0.1)
+    with pytest.raises(DataError, match=r"column 't' \(time\) is in us, but time_unit is 'h'"):
+        read(tmp_path / "us.csv", recipe=recipe, time_unit="h")
+
+
+def test_a_model_that_counts_milliseconds_goes_on_counting_them(tmp_path: Path):
+    """Its steps are 100, and seconds resampled to 100 would pass for it."""
+    (tmp_path / "a.csv").write_text("t [ms],u,y\n" + "".join(f"{100 * i},{i % 3},{i % 5}\n" for i in range(20)))
+    recipe = read(tmp_path / "a.csv", outputs="y", inputs="u", time="t", resample=100.0).recipe
+    with pytest.raises(DataError, match="count time in ms, and so does the model"):
+        read(tmp_path / "a.csv", recipe=recipe, time_unit="ms")
+    assert read(tmp_path / "a.csv", recipe=recipe).dt == 100.0
+
+
 def test_resampling_to_a_thousand_rows_for_one_is_named(tmp_path: Path, caplog):
     (tmp_path / "a.csv").write_text("t,u,y\n" + "".join(f"{1000 * i},{i % 3},{i % 5}\n" for i in range(20)))
     how = {"outputs": "y", "inputs": "u", "time": "t"}
