@@ -19,7 +19,7 @@ from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
 from gpssm.methods._variational import Variational, distilled
-from gpssm.optimisers import Adam, FullBatch, MetricLBFGS, Windows
+from gpssm.optimisers import LBFGS, Adam, FullBatch, MetricLBFGS, Windows
 
 LONG = 20_000
 """From this many time steps on, training sees windows instead of all data at once."""
@@ -43,11 +43,13 @@ class Polished(AbstractMethod):
     steps: int = 800
     """Steps of Adam."""
     iterations: int = 150
-    """Iterations of the polishing by L-BFGS, in the metric of the states, that follows; 0 leaves it out."""
+    """Iterations of the polishing by L-BFGS that follows; 0 leaves it out."""
     network_steps: int = 400
     """Steps in which the network follows the polished model; 0 drops it."""
     tries: int = 3
     """Up to this many seeds are tried while the model is poor on the validation episodes."""
+    metric: bool = True
+    """Polish in the metric of the states' own posterior, which ends higher; False is plain L-BFGS."""
 
     def __check_init__(self) -> None:
         for name, least in (("steps", 1), ("iterations", 0), ("network_steps", 0), ("tries", 1)):
@@ -112,7 +114,8 @@ class Polished(AbstractMethod):
         first = network.fit(data.afresh(), run.within("1"), key=key)
         if long or self.iterations == 0 or first.result is Result.interrupted:
             return first.by(self)
-        polish = Variational(spec, q_x=PerStep(), optimiser=MetricLBFGS(self.iterations))
+        search = MetricLBFGS(self.iterations) if self.metric else LBFGS(self.iterations)
+        polish = Variational(spec, q_x=PerStep(), optimiser=search)
         second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
         if second.result is not Result.interrupted:
             # The same first model, because it comes from the same key.

@@ -29,13 +29,6 @@ def episode(valid: int = LENGTH, index: int | Array = 0) -> Batch:
     counts = jnp.arange(LENGTH) < valid
     place = jnp.asarray(index, jnp.int32)
     return Batch(y=blank, u=blank[:, :0], valid=counts, observed=counts[:, None], weight=jnp.ones(()), index=place)
-        y=blank,
-        u=blank[:, :0],
-        valid=counts,
-        observed=counts[:, None],
-        weight=jnp.ones(()),
-        index=jnp.asarray(index, jnp.int32),
-    )
 
 
 def dense(chain: GaussMarkov) -> tuple[np.ndarray, np.ndarray]:
