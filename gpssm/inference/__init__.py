@@ -14,7 +14,15 @@ from gpssm.inference._expectation import (
 from gpssm.inference._mean_field import MeanField
 from gpssm.inference._q_u import AbstractInducing, Collapsed, Explicit, NaturalGradient
 from gpssm.inference._smoother import linearised_posterior
-from gpssm.inference.recognition import GRU, AbstractCell, AbstractRecognition, BiRNN, PerStepStates, TanhRNN
+from gpssm.inference.recognition import (
+    GRU,
+    AbstractCell,
+    AbstractRecognition,
+    BiRNN,
+    PerStepStates,
+    TanhRNN,
+    WhitenedStates,
+)
 
 __all__ = [
     "GRU",
@@ -38,6 +46,7 @@ __all__ = [
     "PerStepStates",
     "TanhRNN",
     "Unsharded",
+    "WhitenedStates",
     "closed_form",
     "default_rule",
     "linearised_posterior",

@@ -18,7 +18,7 @@ from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
 from gpssm.methods._variational import Variational, distilled
-from gpssm.optimisers import LBFGS, Adam, FullBatch, Windows
+from gpssm.optimisers import LBFGS, Adam, FullBatch, MetricLBFGS, Windows
 from gpssm.predict import System
 
 NEGLIGIBLE = 0.02
@@ -54,6 +54,8 @@ class Polished(AbstractMethod):
     """Steps in which the network follows the polished model; 0 drops it."""
     tries: int = 3
     """Up to this many seeds are tried while the model is poor on the validation episodes."""
+    metric: bool = True
+    """Polish in the metric of the states' own posterior, which ends higher; False is plain L-BFGS."""
 
     def __check_init__(self) -> None:
         for name, least in (("steps", 1), ("iterations", 0), ("network_steps", 0), ("tries", 1)):
@@ -105,7 +107,8 @@ class Polished(AbstractMethod):
         return replace(best, parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
 
     def _polish(self, spec: ModelSpec) -> Variational:
-        return Variational(spec, q_x=PerStep(), optimiser=LBFGS(self.iterations))
+        search = MetricLBFGS(self.iterations) if self.metric else LBFGS(self.iterations)
+        return Variational(spec, q_x=PerStep(), optimiser=search)
 
     def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)

@@ -7,6 +7,7 @@ from gpssm.optimisers._adam import Adam
 from gpssm.optimisers._alternating import Alternating
 from gpssm.optimisers._base import AbstractOptimiser, Trained
 from gpssm.optimisers._lbfgs import LBFGS
+from gpssm.optimisers._metric import MetricLBFGS
 from gpssm.optimisers._rates import Rates
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Adam",
     "Alternating",
     "FullBatch",
+    "MetricLBFGS",
     "Minibatches",
     "Plateau",
     "Rates",

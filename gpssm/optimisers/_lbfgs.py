@@ -1,5 +1,9 @@
 """Full-batch L-BFGS on a deterministic bound, to the optimum of the family."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +11,7 @@ import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.sharding import PartitionSpec
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
 from gpssm._core._distributed import peer_errors, require_same
@@ -60,16 +64,16 @@ class LBFGS(AbstractOptimiser):
         problem = Problem.of(tree, data, training.freeze)
         trained, held = problem.split(tree)
         first, unravel = ravel_pytree(trained)
-        spread = data if devices is None else devices.spread(data)
+        given = _Given.of((problem, trained, held), data, bound_key, devices)
 
         def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, Trace]:
-            at = unravel(jnp.asarray(flat, first.dtype))
             with peer_errors():
-                loss, gradient, trace = _value_and_grad(problem, at, held, spread, bound_key, devices)
-                return float(loss), np.asarray(ravel_pytree(gradient)[0], dtype=float), trace
+                loss, gradient, trace = _value_and_grad(given, np.asarray(flat, first.dtype))
+                return float(loss), np.asarray(gradient, dtype=float), trace
 
         def tell(accepted: Evaluation, history: History) -> Status:
-            history.append(jax.tree.map(lambda leaf: leaf[None], accepted.told))
+            # By NumPy: on JAX's arrays this would take longer than what SciPy does.
+            history.append(jax.tree.map(lambda leaf: np.asarray(leaf)[None], accepted.told))
             return _status(stage.shown, history, accepted.told, self.iterations)
 
         found = search(
@@ -109,32 +113,70 @@ def _status(shown: str, history: History, trace: Trace, iterations: int) -> Stat
     )
 
 
-def _value_and_grad(problem: Problem, trained, held, data: Batch, key: PRNGKeyArray, devices: Devices | None):
-    numbers = jr.key_data(key)
-    if devices is not None:
-        problem, trained, held, numbers = devices.copy((problem, trained, held, numbers))
-    found = _compiled(problem, trained, held, data, numbers, jr.key_impl(key), devices)
-    return found if devices is None else here(found)
+@dataclass(frozen=True)
+class _Given:
+    """What stays the same from one evaluation to the next, taken apart and put in place once."""
+
+    arrays: PyTree
+    data: Batch
+    numbers: Array
+    program: "_Program"
+    devices: Devices | None
+
+    @classmethod
+    def of(cls, parts: PyTree, data: Batch, key: PRNGKeyArray, devices: Devices | None) -> "_Given":
+        """From the problem, the trained leaves, whose values do not matter, and the others."""
+        arrays, static = eqx.partition(parts, eqx.is_array)
+        program, numbers = _Program(static, jr.key_impl(key), devices), jr.key_data(key)
+        if devices is not None:
+            data, (arrays, numbers) = devices.spread(data), devices.copy((arrays, numbers))
+        return cls(arrays, data, numbers, program, devices)
 
 
-@eqx.filter_jit
-def _compiled(problem: Problem, trained, held, data: Batch, numbers, key_impl, devices: Devices | None):
-    arrays, static = eqx.partition((problem, trained, held), eqx.is_array)
+class _Program:
+    """All that a compiled program depends on beside the shapes; compared at every call."""
 
-    def evaluate(arrays, data: Batch, numbers):
-        problem, trained, held = eqx.combine(arrays, static)
-        key = jr.wrap_key_data(numbers, impl=key_impl)
-        bound, gradient, _ = problem.gradients(trained, held, data, key, share_of(devices))
+    def __init__(self, static: PyTree, key_impl: Hashable, devices: Devices | None):
+        leaves, structure = jax.tree.flatten(static)
+        self.static, self.key_impl, self.devices = static, key_impl, devices
+        self._key = (tuple(leaves), structure, key_impl, devices)
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, _Program) and self._key == other._key)
+
+
+def _value_and_grad(given: _Given, flat: Float[np.ndarray, " K"]):
+    devices = given.devices
+    if devices is None:
+        return _compiled(given.program, flat, given.arrays, given.data, given.numbers)
+    return here(_compiled(given.program, devices.copy(flat), given.arrays, given.data, given.numbers))
+
+
+@partial(jax.jit, static_argnums=0)
+def _compiled(program: _Program, flat: Float[Array, " K"], arrays: PyTree, data: Batch, numbers: Array):
+    """The loss and its gradient as functions of one vector, and what is told of the point."""
+
+    def evaluate(flat: Array, arrays: PyTree, data: Batch, numbers: Array):
+        problem, trained, held = eqx.combine(arrays, program.static)
+        trained = ravel_pytree(trained)[1](flat)
+        key = jr.wrap_key_data(numbers, impl=program.key_impl)
+        bound, gradient, _ = problem.gradients(trained, held, data, key, share_of(program.devices))
         model, _ = eqx.combine(trained, held)
+        slope = ravel_pytree(gradient)[0]
         trace = Trace(
             terms=bound.terms(),
             total=bound.total(),
             process_noise=model.transition.noise_variance(),
             measurement_noise=model.emission.noise_variance(),
-            gradient_norm=jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient))),
+            gradient_norm=jnp.sqrt(jnp.sum(slope**2)),
             jitter=bound.jitter,
         )
-        return -bound.total() / problem.num_steps, gradient, trace
+        return -bound.total() / problem.num_steps, slope, trace
 
-    specs = (PartitionSpec(), PartitionSpec(EPISODES), PartitionSpec())
-    return shard_map_over_episodes(devices, evaluate, specs)(arrays, data, numbers)
+    everywhere = PartitionSpec()
+    specs = (everywhere, everywhere, PartitionSpec(EPISODES), everywhere)
+    return shard_map_over_episodes(program.devices, evaluate, specs)(flat, arrays, data, numbers)

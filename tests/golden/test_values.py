@@ -105,7 +105,7 @@ def same_fit(fit: Fit, name: str, system: str, *, tolerance: float = 1e-9) -> No
 @cache
 def identified(system: str) -> Fit:
     settings = SETTINGS["identify"]
-    return gpssm.fit(episodes(system), gpssm.Polished(**settings), key=key("identify"), **QUIET)
+    return gpssm.fit(episodes(system), gpssm.Polished(**settings, metric=False), key=key("identify"), **QUIET)
 
 
 @cache
