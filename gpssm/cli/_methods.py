@@ -5,7 +5,7 @@ Methods are imported when they are made: JAX takes a second to import, and compl
 
 import difflib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -87,6 +87,20 @@ class Entry:
     """Whether it finds a number of states by itself where none is given."""
     shared: bool = False
     """Whether processes can share its work."""
+
+    def with_direct(self) -> "Entry":
+        """The same, of what a direct input term leaves of the outputs."""
+
+        def of(make: Callable[..., "AbstractMethod"]) -> Callable[..., "AbstractMethod"]:
+            return lambda states, flags: _direct(make(states, flags))
+
+        return replace(self, make=of(self.make), several=None if self.several is None else of(self.several))
+
+
+def _direct(method: "AbstractMethod") -> "AbstractMethod":
+    from gpssm.methods import Direct
+
+    return Direct(method)
 
 
 def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
