@@ -5,6 +5,7 @@ steps and need not be computed again; the means from there on are a chain with c
 over the steps. Records of which the same outputs were observed share everything but their means.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from gpssm.predict._chain import chain
 
 SETTLED = 1e-12
 """A covariance that changes by less than this in a step, in units of its own variances, stays as it is."""
+EVERY = 8
+"""Steps after which that is looked at again: looking takes as long as a step."""
 WORTH = 8
 """Steps from which on a chain is quicker than a loop."""
 
@@ -84,31 +87,46 @@ def gains(system: LinearSystem, observed: Bool[np.ndarray, "T O"]) -> Gains:
     before, closed = np.empty((steps, order, order)), np.empty((steps, order, order))
     precision, gain = np.zeros((steps, outputs, outputs)), np.empty((steps, order, outputs))
     same_until = _same_until(observed)
-    log_det, settled, P, t = 0.0, [], system.P0, 0
+    log_det, settled, P, t, changed = observed.sum() * np.log(2.0 * np.pi), [], system.P0, 0, 0
     while t < steps:
-        seen = observed[t]
-        C, R = np.where(seen[:, None], system.C, 0.0), np.where(seen, system.R, 1.0)
+        if t == changed:
+            changed = same_until[t]
+            C, Rs, weight = _read(system, observed[t])
         across = P @ C.T
-        S = C @ across
-        S.flat[:: outputs + 1] += R
-        # Outputs that were not observed stand beside the others with variance 1 and no weight.
-        inverse = (np.eye(outputs) / S if outputs == 1 else np.linalg.inv(S)) * np.outer(seen, seen)
+        S = C @ across + Rs
+        # Of one number no library need be asked.
+        inverse = weight / S if outputs == 1 else np.linalg.inv(S) * weight
         K = A @ across @ inverse
         L = A - K @ C
-        after = L @ P @ L.T + (K * R) @ K.T + Q
+        after = L @ P @ L.T + K @ Rs @ K.T + Q
         after = 0.5 * (after + after.T)
         stop = t + 1
-        if np.all(np.abs(after - P) <= SETTLED * np.sqrt(np.outer(np.diagonal(after), np.diagonal(after)))):
-            stop = same_until[t]
+        if t % EVERY == 0 and is_settled(after, P):
+            stop = changed
             if stop - t > WORTH:
                 settled.append((t, stop))
-        part = slice(t, stop)
-        before[part], precision[part], gain[part], closed[part] = P, inverse, K, L
-        log_det += (stop - t) * (
-            (np.log(S[0, 0]) if outputs == 1 else np.linalg.slogdet(S)[1]) + seen.sum() * np.log(2.0 * np.pi)
-        )
+        before[t:stop], precision[t:stop], gain[t:stop], closed[t:stop] = P, inverse, K, L
+        log_det += (stop - t) * (math.log(S[0, 0]) if outputs == 1 else np.linalg.slogdet(S)[1])
         P, t = after, stop
     return Gains(before, precision, gain, closed, float(log_det), tuple(settled))
+
+
+def _read(
+    system: LinearSystem, seen: Bool[np.ndarray, " O"]
+) -> tuple[Float[np.ndarray, "O D"], Float[np.ndarray, "O O"], Float[np.ndarray, "O O"]]:
+    """Matrix and noise with which outputs are read, and their weights: those that were not observed stand beside the
+    others with variance 1 and no weight."""
+    return (
+        np.where(seen[:, None], system.C, 0.0),
+        np.diag(np.where(seen, system.R, 1.0)),
+        np.outer(seen, seen).astype(float),
+    )
+
+
+def is_settled(one: Float[np.ndarray, "D D"], other: Float[np.ndarray, "D D"]) -> bool:
+    """Whether two symmetric matrices are the same but for rounding, in units of the roots of their diagonals."""
+    scale = np.sqrt(np.abs(one.diagonal()))
+    return bool((np.abs(one - other) <= SETTLED * scale[:, None] * scale).all())
 
 
 def _same_until(observed: Bool[np.ndarray, "T O"]) -> list[int]:

@@ -181,8 +181,7 @@ def test_records_that_settle_have_the_evidence_and_the_slope_of_those_that_are_s
     short = _score.evidence_and_score(true, data)
     settled = _kalman_filter.gains(true, data[0].observed).settled
     assert len(settled) == 2 and all(stop - start > 30 for start, stop in settled)
-    for module in (_kalman_filter, _score):
-        monkeypatch.setattr(module, "SETTLED", -1.0)
+    monkeypatch.setattr(_kalman_filter, "SETTLED", -1.0)
     assert _kalman_filter.gains(true, data[0].observed).settled == ()
     stepped = _score.evidence_and_score(true, data)
     assert short[0] == pytest.approx(stepped[0], rel=1e-12)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm.predict._chain import chain
-from gpssm.predict._kalman import SETTLED, Expected, Gains, LinearSystem, Records, expected, gains
+from gpssm.predict._kalman import EVERY, Expected, Gains, LinearSystem, Records, expected, gains, is_settled
 
 
 class Score(NamedTuple):
@@ -94,7 +94,7 @@ def _from_behind(
         else:
             start = t - 1
             r[start] = told[start] + closed_t[start] @ r[t]
-        _fill(N, start, t, known[start], found.closed[start])
+        _fill(N, start, t, known[start], found.closed[start], closed_t[start])
         t = start
     return r, N
 
@@ -105,11 +105,11 @@ def _fill(
     stop: int,
     known: Float[np.ndarray, "D D"],
     closed: Float[np.ndarray, "D D"],
+    closed_t: Float[np.ndarray, "D D"],
 ) -> None:
     """N from `stop` back to `start`, where nothing changes, until it does not change either."""
     for t in range(stop - 1, start - 1, -1):
-        N[t] = known + closed.T @ N[t + 1] @ closed
-        scale = np.sqrt(np.abs(np.outer(np.diagonal(N[t]), np.diagonal(N[t]))))
-        if stop - start > 1 and np.all(np.abs(N[t] - N[t + 1]) <= SETTLED * scale):
+        N[t] = known + closed_t @ N[t + 1] @ closed
+        if t % EVERY == 0 and t > start and is_settled(N[t], N[t + 1]):
             N[start:t] = N[t]
             return
