@@ -40,6 +40,10 @@ def fit(
         ),
     ] = None,
     flags: Flags = Flags(),
+    direct: Annotated[
+        bool,
+        Parameter(negative=(), help="Inputs also act on outputs of their own step: learn a direct term first."),
+    ] = False,
     seed: Annotated[int, Parameter(help="Same seed, same data, same versions: same model.")] = 0,
     holdout: Annotated[
         float | None,
@@ -77,6 +81,7 @@ def fit(
     """
     choices = parse_states(states)
     entry = find_method(method, flags)
+    entry = entry.with_direct() if direct else entry
     not_negative(seed, "--seed")
     distribution.check()
     if distribution.distributed and not entry.shared:
@@ -114,7 +119,8 @@ def fit(
                 output=output,
                 folder=folder,
                 report=report,
-                settings={"files": [str(file) for file in listed], "holdout": holdout, **flags.given()},
+                settings={"files": [str(file) for file in listed], "holdout": holdout, **flags.given()}
+                | ({"direct": True} if direct else {}),
                 unfinished=unfinished,
             )
             outcome = run_fit(task, interruption, devices=devices, json=json)

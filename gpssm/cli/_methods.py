@@ -94,6 +94,20 @@ class Entry:
     shared: bool = False
     """Whether processes can share its work."""
 
+    def with_direct(self) -> "Entry":
+        """The same, of what a direct input term leaves of the outputs."""
+
+        def of(make: Callable[..., "AbstractMethod"]) -> Callable[..., "AbstractMethod"]:
+            return lambda states, flags: _direct(make(states, flags))
+
+        return replace(self, make=of(self.make), several=None if self.several is None else of(self.several))
+
+
+def _direct(method: "AbstractMethod") -> "AbstractMethod":
+    from gpssm.methods import Direct
+
+    return Direct(method)
+
 
 def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import Auto

@@ -1,8 +1,8 @@
 """Channels brought to mean zero and standard deviation one, and predictions brought back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final, overload
+from dataclasses import dataclass, replace
+from typing import Any, final, overload
 
 import numpy as np
 from jaxtyping import Float64
@@ -18,12 +18,18 @@ _SMALLEST_SPREAD = 1e-100
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scaler:
-    """The z-score of every channel: scaled = (value - mean) / scale. Learn it on the training episodes alone."""
+    """The z-score of every channel: scaled = (value - mean) / scale. Learn it on the training episodes alone.
+
+    With a direct term, what inputs add to outputs within the same step is taken off the outputs as well, so that models
+    need not know of it: a model of the rest is a model of the whole.
+    """
 
     output_mean: Float64[np.ndarray, " O"]
     output_scale: Float64[np.ndarray, " O"]
     input_mean: Float64[np.ndarray, " P"]
     input_scale: Float64[np.ndarray, " P"]
+    direct: Float64[np.ndarray, "O P"] | None = None
+    """D of y[t] = W x[t] + D u[t] + b, in scaled units; None where outputs depend on inputs through the state only."""
 
     def __post_init__(self) -> None:
         for name in _FIELDS:
@@ -37,6 +43,15 @@ class Scaler:
         for means, scales in ((self.output_mean, self.output_scale), (self.input_mean, self.input_scale)):
             if len(means) != len(scales):
                 raise DataError(f"a Scaler has {len(means)} means but {len(scales)} scales; give one each per channel")
+        if self.direct is not None:
+            direct = real_array(self.direct, what="direct", where="Scaler")
+            if direct.shape != (len(self.output_mean), len(self.input_mean)) or not np.isfinite(direct).all():
+                raise DataError(
+                    f"the direct term of a Scaler must be finite numbers, a row for each of {len(self.output_mean)} "
+                    f"outputs and a column for each of {len(self.input_mean)} inputs, not {direct}"
+                )
+            direct.setflags(write=False)
+            object.__setattr__(self, "direct", direct)
 
     @classmethod
     def from_episodes(cls, train: Episodes) -> "Scaler":
@@ -59,6 +74,32 @@ class Scaler:
             input_scale=np.array([scale for _, scale in inputs]),
         )
 
+    def with_direct(self, direct: Numbers, train: Episodes) -> "Scaler":
+        """With another direct term, given in the units of this scaler; outputs are scaled anew by what it leaves of
+        them.
+
+        Where it leaves next to nothing the scale stays a thousandth of what it was: rounding is no signal.
+        """
+        shift = replace(self, direct=real_array(direct, what="direct", where="Scaler"))
+        left = Scaler.from_episodes(part_of(shift.less_direct(episode) for episode in train))
+        scale = np.maximum(left.output_scale, 1e-3 * self.output_scale)
+        assert shift.direct is not None
+        in_units = shift.direct * self.output_scale[:, None]
+        return replace(self, output_mean=left.output_mean, output_scale=scale, direct=in_units / scale[:, None])
+
+    def direct_outputs(self, u: Numbers) -> Float64[np.ndarray, "*S O"]:
+        """What inputs add to the outputs of the same step, in the units of the data."""
+        scaled = self.apply_inputs(u)
+        if self.direct is None:
+            return np.zeros((*scaled.shape[:-1], len(self.output_mean)))
+        return scaled @ self.direct.T * self.output_scale
+
+    def less_direct(self, episode: Episode) -> Episode:
+        """The episode in the units of the data, without what its inputs add to its outputs at once."""
+        if self.direct is None:
+            return episode
+        return episode._replace(y=np.where(episode.observed, episode.y - self.direct_outputs(episode.u), 0.0))
+
     @overload
     def apply(self, data: Episode) -> Episode: ...
     @overload
@@ -72,7 +113,7 @@ class Scaler:
     def _apply_to_one(self, episode: Episode) -> Episode:
         _check_count(episode.num_outputs, len(self.output_mean), what="outputs", where=episode.name)
         _check_count(episode.num_inputs, len(self.input_mean), what="inputs", where=episode.name)
-        scaled = (episode.y - self.output_mean) / self.output_scale
+        scaled = (self.less_direct(episode).y - self.output_mean) / self.output_scale
         return episode._replace(
             y=np.where(episode.observed, scaled, 0.0), u=(episode.u - self.input_mean) / self.input_scale
         )
@@ -91,7 +132,7 @@ class Scaler:
         return (values - self.input_mean) / self.input_scale
 
     def undo_mean(self, y: Numbers) -> Float64[np.ndarray, "*S O"]:
-        """Means of the outputs in the units of the data."""
+        """Means of the outputs in the units of the data, without what a direct term adds (`direct_outputs`)."""
         return _channels_last(y, len(self.output_mean), what="outputs") * self.output_scale + self.output_mean
 
     def undo_samples(self, samples: Numbers) -> Float64[np.ndarray, "*S O"]:
@@ -102,16 +143,17 @@ class Scaler:
         """Standard deviations of the outputs in the units of the data."""
         return _channels_last(std, len(self.output_mean), what="outputs") * self.output_scale
 
-    def to_dict(self) -> dict[str, list[float]]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain lists, fit for JSON, from which `from_dict` gives back exactly this scaler."""
-        return {name: getattr(self, name).tolist() for name in _FIELDS}
+        found = {name: getattr(self, name).tolist() for name in _FIELDS}
+        return found if self.direct is None else found | {"direct": self.direct.tolist()}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Sequence[float]]) -> "Scaler":
+    def from_dict(cls, state: Mapping[str, Sequence[Any]]) -> "Scaler":
         """The scaler that `to_dict` described."""
-        if set(state) != set(_FIELDS):
+        if set(state) - {"direct"} != set(_FIELDS):
             raise DataError(f"a Scaler is stored under the keys {list(_FIELDS)}, but the keys are {list(state)}")
-        return cls(**{name: real_array(state[name], what=name, where="stored Scaler") for name in _FIELDS})
+        return cls(**{name: real_array(values, what=name, where="stored Scaler") for name, values in state.items()})
 
 
 _FIELDS = ("output_mean", "output_scale", "input_mean", "input_scale")

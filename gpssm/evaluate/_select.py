@@ -84,9 +84,13 @@ def select_within(
     num_samples: int = 100,
     pool: AbstractPool = Serial(),
     forgive_mistakes: bool = False,
+    units: Scaler | None = None,
     key: PRNGKeyArray,
 ) -> Selection:
-    """`select` as a part of a fit, whose progress, checkpoints and Ctrl-C are those of its trials."""
+    """`select` as a part of a fit, whose progress, checkpoints and Ctrl-C are those of its trials.
+
+    `units` are those of a fit with a direct term, which all trials share.
+    """
     if not named:
         raise ValueError("no methods to select from")
     if seeds < 1:
@@ -102,7 +106,9 @@ def select_within(
             for i, fold in enumerate(parts):
                 numbers = numbers_of(jr.fold_in(jr.fold_in(key, number), i))
                 place = f"{run.name}trial{len(tasks) + 1}."
-                tasks.append(Task(name, method, fold, number, scaler, n_init, num_samples, *numbers, forgive, place))
+                tasks.append(
+                    Task(name, method, fold, number, scaler, n_init, num_samples, *numbers, forgive, units, place)
+                )
     trials = _run_all(tasks, pool, run)
     return Selection(dict(named), trials, interrupted=len(trials) < len(tasks))
 

@@ -46,6 +46,8 @@ class Task:
     key_numbers: UInt32[np.ndarray, " K"]
     key_kind: str
     forgive: tuple[type[Exception], ...] = FAILURES
+    units: Scaler | None = None
+    """Those to learn in; None is by the records that are fitted."""
     place: str = ""
     """In front of the names of its stages, so that the fits of all trials can leave checkpoints in one folder."""
 
@@ -113,7 +115,7 @@ def _learnt(task: Task, key: PRNGKeyArray, store: Store | None) -> AbstractPredi
     with Interruption(lambda message: None) as interruption:
         run = Run(store=store, interruption=interruption, name=task.place)
         try:
-            made = task.method.fit(Prepared.of(task.fold.train), run, key=key)
+            made = task.method.fit(Prepared.of(task.fold.train, scaler=task.units), run, key=key)
         except InterruptedFitError:
             return None
     if made.result is Result.interrupted:

@@ -44,11 +44,13 @@ def check_model(system: AbstractPredictor) -> None:
             _check_linear(system)
         case ConstantPredictor():
             _check_channels(system.channels)
+            _check_direct(system)
             _check_outputs(system.channels, system.mean, system.std)
         case RepeatPredictor():
             _check_channels(system.channels)
             if not isinstance(system.outputs, np.ndarray) or system.outputs.ndim != 2 or not len(system.outputs):
                 raise FileError("the record that is repeated has no steps")
+            _check_direct(system)
             _check_outputs(system.channels, system.outputs[0], system.std)
         case _:
             # A model of a user's own class: its `__check_init__` has been called.
@@ -101,6 +103,11 @@ def _check_scaler(scaler: Scaler, channels: Channels) -> None:
     scaler.__post_init__()
     if (len(scaler.output_mean), len(scaler.input_mean)) != (len(channels.output_names), len(channels.input_names)):
         raise FileError("names and scaler do not fit together")
+
+
+def _check_direct(system: ConstantPredictor | RepeatPredictor) -> None:
+    if system.scaler is not None:
+        _check_scaler(system.scaler, system.channels)
 
 
 def _check_state_space(system: System) -> None:

@@ -66,6 +66,11 @@ class Prepared:
         """The episodes in scaled units."""
         return self.scaler.apply(self.episodes)
 
+    @property
+    def direct(self) -> Scaler | None:
+        """The units with a direct term, where there is one: what is fitted to parts of the data must know it."""
+        return None if self.scaler.direct is None else self.scaler
+
     @cached_property
     def _batches(self) -> dict[str, Batch]:
         return {}
@@ -92,8 +97,18 @@ class Prepared:
         return self._states[state_dim]
 
     def after(self, fit: "Fit") -> "Prepared":
-        """The same data for a method that goes on from a fit to them, with everything that was made of them."""
+        """The same data for a method that goes on from a fit to them, with everything that was made of them.
+
+        Where that fit has found a direct term, in its units: without it they would be other outputs.
+        """
+        direct = fit.system.direct
+        if direct is not None and direct is not self.scaler:
+            return replace(self, scaler=direct, start=fit)
         return replace(self, start=fit)._sharing(self)
+
+    def scaled_by(self, scaler: Scaler) -> "Prepared":
+        """The same data in other units, such as those of a model with a direct term."""
+        return replace(self, scaler=scaler)
 
     def afresh(self) -> "Prepared":
         """The same data for a method that starts anew."""

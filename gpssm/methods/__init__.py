@@ -4,6 +4,7 @@ from gpssm.fitting import AbstractMethod, Then
 from gpssm.methods._auto import Auto
 from gpssm.methods._combine import BestOf, Mixture, Restarts, Stacked
 from gpssm.methods._constant import Constant, PreviousEpisode
+from gpssm.methods._direct import Direct
 from gpssm.methods._fit import fit
 from gpssm.methods._gp_correction import GPCorrection
 from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceMean
@@ -26,6 +27,7 @@ __all__ = [
     "BestOf",
     "Constant",
     "Differences",
+    "Direct",
     "GPCorrection",
     "Linear",
     "Marginal",

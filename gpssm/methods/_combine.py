@@ -138,7 +138,13 @@ class Stacked(AbstractMethod):
         """Judge all members on parts of the data, then fit those that have a share."""
         select_key, stack_key, fit_key = jr.split(key, 3)
         found = select_within(
-            run.within("select"), self.members, data.episodes, folds=self.folds, seeds=self.seeds, key=select_key
+            run.within("select"),
+            self.members,
+            data.episodes,
+            folds=self.folds,
+            seeds=self.seeds,
+            units=data.direct,
+            key=select_key,
         )
         if found.interrupted:
             first = next(iter(self.members.values()))
@@ -174,6 +180,12 @@ def best_of(fits: list[Fit], data: Prepared, run: Run, method: AbstractMethod, k
     return replace(best.by(method), parts=tuple(fits))
 
 
+def _direct(fit: Fit) -> str:
+    """What tells units with one direct term from those with another, or with none."""
+    direct = fit.system.direct
+    return "" if direct is None else str(direct.to_dict())
+
+
 def _compared(fits: list[Fit], data: Prepared, run: Run, key: PRNGKeyArray) -> tuple[list[float], str]:
     """A number for each fit, higher being better, and what it is."""
     if data.validation is not None:
@@ -181,9 +193,10 @@ def _compared(fits: list[Fit], data: Prepared, run: Run, key: PRNGKeyArray) -> t
         values = [value if np.isfinite(value) else -np.inf for value in densities]
         return values, "log density of free runs over the validation episodes"
     bounds = [fit.bound for fit in fits]
-    if np.isfinite(bounds).all():
+    # With another direct term they are about other outputs.
+    if np.isfinite(bounds).all() and len({_direct(fit) for fit in fits}) == 1:
         return bounds, "bound a step"
     methods = {str(i): fit.method for i, fit in enumerate(fits)}
-    found = select_within(run.within("select"), methods, data.episodes, key=key)
+    found = select_within(run.within("select"), methods, data.episodes, units=data.direct, key=key)
     values = [row.value for row in found.rows()]
     return values, "free runs over parts of the training data that were held out"

@@ -8,6 +8,7 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._result import Result
+from gpssm.data import Scaler
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.models._subspace import interpolated
 from gpssm.predict import ConstantPredictor, RepeatPredictor
@@ -23,8 +24,9 @@ class Constant(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Mean and standard deviation of each output over all that was observed."""
         began = time.monotonic()
-        y = np.concatenate([episode.y_with_nan for episode in data.episodes])
-        system = ConstantPredictor(np.nanmean(y, axis=0), np.maximum(np.nanstd(y, axis=0), 1e-12), data.channels)
+        y = np.concatenate([data.scaler.less_direct(episode).y_with_nan for episode in data.episodes])
+        mean, std = np.nanmean(y, axis=0), np.maximum(np.nanstd(y, axis=0), 1e-12)
+        system = ConstantPredictor(mean, std, data.channels, scaler=_if_direct(data))
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
         return Fit.of(system, self, Result.finished, history)
 
@@ -43,12 +45,17 @@ class PreviousEpisode(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Keep the last episode."""
         began = time.monotonic()
-        filled = [interpolated(episode) for episode in data.episodes]
+        filled = [interpolated(data.scaler.less_direct(episode)) for episode in data.episodes]
         if len(filled) == 1:
             std = filled[0].std(axis=0)
         else:
             squares = [(b[: len(a)] - a[: len(b)]) ** 2 for a, b in pairwise(filled)]
             std = np.sqrt(np.concatenate(squares).mean(axis=0))
-        system = RepeatPredictor(filled[-1], np.maximum(std, 1e-12), data.channels)
+        system = RepeatPredictor(filled[-1], np.maximum(std, 1e-12), data.channels, scaler=_if_direct(data))
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
         return Fit.of(system, self, Result.finished, history)
+
+
+def _if_direct(data: Prepared) -> Scaler | None:
+    """Of the units only a direct term matters here."""
+    return None if data.scaler.direct is None else data.scaler

@@ -17,6 +17,7 @@ from gpssm.fitting._store import Keeper
 from gpssm.inference import AbstractRecognition
 from gpssm.methods._asked import asked_states
 from gpssm.methods._auto import Auto
+from gpssm.methods._direct import Direct
 from gpssm.models import GPSSM, AbstractEmission, AbstractMean
 from gpssm.readers import read
 from gpssm.readers._examine import suspicious
@@ -39,6 +40,7 @@ def fit(
     validation: Any = None,
     scaler: Scaler | None = None,
     start: Fit | None = None,
+    direct: bool | None = False,
     progress: Progress | None = None,
     checkpoints: Keeper | None = None,
     devices: Devices | None = None,
@@ -55,6 +57,8 @@ def fit(
     - `validation`: records that are watched and judged by, never trained on. Read as `data` are.
     - `scaler`: by default that of the training data (or of `start`).
     - `start`: an earlier fit to go on from.
+    - `direct`: True if inputs also act on outputs of their own step (a direct term D u[t], see
+      `gpssm.methods.Direct`); None lets the ends of the records decide.
     - `progress`: by default a line on the console; `Silent()` shows nothing.
     - `checkpoints`: with `Checkpoints(folder)` a fit that was broken off, in whatever way, goes on when the same call
       is made again, and ends with the same bits.
@@ -73,6 +77,8 @@ def fit(
         raise TypeError(
             f"method={method!r} is no method: write Auto(), Variational(...), OutputError(...), Linear(...)"
         )
+    if direct is not False:
+        method = Direct(method, always=direct is True)
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
     episodes = as_episodes(data, options)
     judged = None if validation is None else as_episodes(validation, options, episodes.recipe)

@@ -76,7 +76,7 @@ class Polished(AbstractMethod):
     def _chosen(self, states: tuple[int, ...], data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """By free runs over parts of the training data that are held out, then a fit to all of it."""
         candidates = {f"{n} states": replace(self, states=n, tries=1, network_steps=0) for n in states}
-        choice = select_within(run.within("select"), candidates, data.episodes, key=key)
+        choice = select_within(run.within("select"), candidates, data.episodes, units=data.direct, key=key)
         if choice.interrupted:
             fitted = self._tried(states[0], data, run, key)
             return fitted.ended(Result.interrupted).by(self)

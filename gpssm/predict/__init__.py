@@ -3,7 +3,8 @@
 from gpssm.predict._base import AbstractPredictor
 from gpssm.predict._channels import Channels
 from gpssm.predict._constant import ConstantPredictor, RepeatPredictor
-from gpssm.predict._linear import LinearPredictor, LinearSystem
+from gpssm.predict._kalman import LinearSystem
+from gpssm.predict._linear import LinearPredictor
 from gpssm.predict._mixture import MixturePredictor
 from gpssm.predict._online import OnlineFilter
 from gpssm.predict._propagate import AbstractPropagation, IndependentSteps, MeanOnly, Pathwise

@@ -11,7 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 from gpssm._core._history import History
 from gpssm._core._precision import Portable, double_precision
 from gpssm._core._random import AnyKey, as_key
-from gpssm.data import DataError, Episode, Episodes, Recipe
+from gpssm.data import DataError, Episode, Episodes, Recipe, Scaler
 from gpssm.filters import AbstractFilter
 from gpssm.inference import AbstractRecognition
 from gpssm.predict._channels import Channels
@@ -36,6 +36,9 @@ class Request:
     propagation: AbstractPropagation
     reader: Reader | None
     key: PRNGKeyArray
+    inputs: Float[np.ndarray, "T P"]
+    """All inputs of the record by its steps, those of the steps to come included. They act on outputs of their own
+    step where a model has a direct term."""
 
     @property
     def count(self) -> int:
@@ -80,8 +83,8 @@ class AbstractPredictor(ABC, Portable):
                 f"n_init={n_init}: need at least {self.least_context} and fewer than the {len(episode)} samples of "
                 f"'{episode.name}'"
             )
-        request = self._request(num_samples, propagation, reader, key, seed)
-        return self._free_run(episode.head(n_init), episode.u[n_init - 1 : -1], request)
+        request = self._request(num_samples, propagation, reader, key, seed, episode.u)
+        return self.free_run(episode.head(n_init), episode.u[n_init - 1 : -1], request)
 
     @double_precision
     def forecast(
@@ -100,14 +103,14 @@ class AbstractPredictor(ABC, Portable):
         inputs).
 
         Row i of `inputs` belongs to step len(episode) + i; the last row is held after the last predicted output and
-        not used. A data frame is matched by the names of its columns.
+        not used, unless the model has a direct term. A data frame is matched by the names of its columns.
         """
         self.channels.check(episode)
         if len(episode) < self.least_context:
             raise DataError(f"'{episode.name}' has {len(episode)} samples; need at least {self.least_context} to start")
         future = self.channels.future_inputs(inputs, steps)
-        request = self._request(num_samples, propagation, reader, key, seed)
-        return self._free_run(episode, np.concatenate([episode.u[-1:], future[:-1]]), request)
+        request = self._request(num_samples, propagation, reader, key, seed, np.concatenate([episode.u, future]))
+        return self.free_run(episode, np.concatenate([episode.u[-1:], future[:-1]]), request)
 
     @double_precision
     def predict(
@@ -129,7 +132,29 @@ class AbstractPredictor(ABC, Portable):
                 f"horizon={horizon}: need at least 1 and at most {len(episode) - self.least_context} for the "
                 f"{len(episode)} samples of '{episode.name}'"
             )
-        return self._ahead(episode, horizon, self._request(num_samples, propagation, reader, key, seed))
+        return self.ahead(episode, horizon, self._request(num_samples, propagation, reader, key, seed, episode.u))
+
+    @final
+    def free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
+        """From the end of `context` on, direct term and all: what a model made of models asks its members for."""
+        return self._with_direct(self._free_run(context, controls, request), request)
+
+    @final
+    def ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
+        """`horizon` steps ahead from step `least_context` - 1 on, direct term and all."""
+        return self._with_direct(self._ahead(episode, horizon, request), request)
+
+    def _with_direct(self, run: Rollout, request: Request) -> Rollout:
+        """What the inputs of each step add to its outputs at once, added in this one place."""
+        if self.direct is None:
+            return run
+        return run.shifted(self.direct.direct_outputs(request.inputs[run.start : run.start + len(run)]))
+
+    @property
+    def direct(self) -> Scaler | None:
+        """The units of the model where they have a direct term: they know what inputs add to outputs at once."""
+        scaler = getattr(self, "scaler", None)
+        return scaler if isinstance(scaler, Scaler) and scaler.direct is not None else None
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -171,11 +196,11 @@ class AbstractPredictor(ABC, Portable):
 
     @abstractmethod
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
-        """From the end of `context` on. Row i of `controls` leads to step len(context) + i."""
+        """From the end of `context` on, without a direct term. Row i of `controls` leads to step len(context) + i."""
 
     @abstractmethod
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
-        """`horizon` steps ahead from step `least_context` - 1 on."""
+        """`horizon` steps ahead from step `least_context` - 1 on, without a direct term."""
 
     def _request(
         self,
@@ -184,6 +209,8 @@ class AbstractPredictor(ABC, Portable):
         reader: Reader | None,
         key: AnyKey,
         seed: int | None,
+        inputs: Float[np.ndarray, "T P"],
     ) -> Request:
         self.channels.check_samples(num_samples)
-        return Request(num_samples, Pathwise() if propagation is None else propagation, reader, as_key(key, seed))
+        chosen = Pathwise() if propagation is None else propagation
+        return Request(num_samples, chosen, reader, as_key(key, seed), inputs)

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from gpssm._core._history import History
-from gpssm.data import Episode
+from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import noise_in_words
+from gpssm.predict._words import direct_in_words, noise_in_words
 
 
 @final
@@ -24,6 +24,8 @@ class ConstantPredictor(AbstractPredictor):
     std: Float[np.ndarray, " O"]
     channels: Channels
     history: History | None = field(default=None, metadata=NOT_STORED)
+    scaler: Scaler | None = None
+    """Only for its direct term, if there is one."""
 
     @property
     def least_context(self) -> int:
@@ -33,6 +35,7 @@ class ConstantPredictor(AbstractPredictor):
         return {
             "constant": noise_in_words(self.channels, self.mean),
             "spread (std, your units)": noise_in_words(self.channels, self.std),
+            **direct_in_words(self.channels, self.direct),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
@@ -52,6 +55,8 @@ class RepeatPredictor(AbstractPredictor):
     std: Float[np.ndarray, " O"]
     channels: Channels
     history: History | None = field(default=None, metadata=NOT_STORED)
+    scaler: Scaler | None = None
+    """Only for its direct term, if there is one."""
 
     @property
     def least_context(self) -> int:
@@ -61,6 +66,7 @@ class RepeatPredictor(AbstractPredictor):
         return {
             "repeats": f"a record of {len(self.outputs)} steps",
             "spread (std, your units)": noise_in_words(self.channels, self.std),
+            **direct_in_words(self.channels, self.direct),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:

@@ -1,72 +1,19 @@
 """A linear state-space model that predicts without compiling anything, so that it answers at once."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from gpssm._core._history import History
 from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
+from gpssm.predict._kalman import Filtered, LinearSystem, kalman
 from gpssm.predict._propagate import MeanOnly
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import noise_in_words
-
-
-@final
-@dataclass(frozen=True)
-class LinearSystem:
-    """x[0] ~ N(m0, P0); x[t+1] = A x + B u + c + N(0, Q); y = C x + b + N(0, diag R)."""
-
-    A: Float[np.ndarray, "D D"]
-    B: Float[np.ndarray, "D P"]
-    c: Float[np.ndarray, " D"]
-    C: Float[np.ndarray, "O D"]
-    b: Float[np.ndarray, " O"]
-    Q: Float[np.ndarray, "D D"]
-    R: Float[np.ndarray, " O"]
-    m0: Float[np.ndarray, " D"]
-    P0: Float[np.ndarray, "D D"]
-
-    @property
-    def order(self) -> int:
-        """Number of states."""
-        return len(self.c)
-
-
-class Filtered(NamedTuple):
-    """What a Kalman filter knows after each sample."""
-
-    means: Float[np.ndarray, "T D"]
-    covariances: Float[np.ndarray, "T D D"]
-    log_evidence: float
-
-
-def kalman(
-    system: LinearSystem,
-    y: Float[np.ndarray, "T O"],
-    u: Float[np.ndarray, "T P"],
-    observed: Bool[np.ndarray, "T O"],
-) -> Filtered:
-    """The Kalman filter over one record; missing outputs are left out."""
-    m, P, evidence = system.m0, system.P0, 0.0
-    means, covariances = np.empty((len(y), system.order)), np.empty((len(y), system.order, system.order))
-    driven = u @ system.B.T + system.c
-    for t in range(len(y)):
-        seen = observed[t]
-        if seen.any():
-            C = system.C[seen]
-            S = C @ P @ C.T + np.diag(system.R[seen])
-            miss = y[t, seen] - C @ m - system.b[seen]
-            gain = np.linalg.solve(S, C @ P).T
-            evidence -= 0.5 * (miss @ np.linalg.solve(S, miss) + np.linalg.slogdet(2.0 * np.pi * S)[1])
-            m, P = m + gain @ miss, P - gain @ S @ gain.T
-            P = 0.5 * (P + P.T)
-        means[t], covariances[t] = m, P
-        m, P = system.A @ m + driven[t], system.A @ P @ system.A.T + system.Q
-    return Filtered(means, covariances, float(evidence))
+from gpssm.predict._words import direct_in_words, noise_in_words
 
 
 @final
@@ -90,6 +37,7 @@ class LinearPredictor(AbstractPredictor):
             "linear states": str(self.system.order),
             "poles": ", ".join(f"{abs(p):.4g} at {abs(np.angle(p)):.3g} rad a step" for p in poles if p.imag >= 0.0),
             "measurement noise (std, your units)": noise_in_words(self.channels, self._noise_std),
+            **direct_in_words(self.channels, self.direct),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:

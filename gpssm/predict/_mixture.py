@@ -67,12 +67,12 @@ class MixturePredictor(AbstractPredictor):
         return rows
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
-        return self._together(lambda member, asked: member._free_run(context, controls, asked), len(context), request)
+        return self._together(lambda member, asked: member.free_run(context, controls, asked), len(context), request)
 
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
         # Members that need more past begin later: the steps that all of them can predict are reported.
         start = self.least_context - 1 + horizon
-        return self._together(lambda member, asked: member._ahead(episode, horizon, asked), start, request)
+        return self._together(lambda member, asked: member.ahead(episode, horizon, asked), start, request)
 
     def _together(self, run: Callable[[AbstractPredictor, Request], Rollout], start: int, request: Request) -> Rollout:
         counts = self._counts(request.num_samples)

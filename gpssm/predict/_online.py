@@ -48,6 +48,7 @@ class OnlineFilter:
         conditioned = eqx.tree_at(lambda m: m.transition, model, Conditioned(_condition(model.transition)))
         step = OnlineStep(filter_, conditioned, scaler, np.inf if gate is None else float(gate), key)
         self._scaler, self._told = scaler, step.told
+        self._direct = None if scaler.direct is None else scaler.direct_outputs
         self._dtype = np.dtype(model.emission.noise_variance().dtype)
         self._outputs, self._inputs, self._size = scaler.output_mean.shape, scaler.input_mean.shape, model.state_dim
         # The number of the sample, the control that led to it, and the measurement: the only thing that is handed over.
@@ -64,6 +65,7 @@ class OnlineFilter:
         self._sample[:] = 0.0
         self._state: Any = None
         self._measured = np.full(self._outputs, np.nan)
+        self._at_once = np.zeros(self._outputs)
         self._last = np.full(self._told, np.nan)
 
     @double_precision
@@ -80,7 +82,9 @@ class OnlineFilter:
                 f"y has shape {measured.shape}; expected {self._outputs} finite numbers up to 1e100 in size, or NaN"
             )
         split = 1 + len(control)
-        self._sample[split:] = measured
+        # What the control adds to the output at once is known, and no news of the state.
+        self._at_once = np.zeros(self._outputs) if self._direct is None else self._direct(control)
+        self._sample[split:] = measured - self._at_once
         if self._state is None:
             self._state = self._first(self._sample, self._start)
         else:
@@ -97,7 +101,7 @@ class OnlineFilter:
     @property
     def predicted(self) -> Float[np.ndarray, " O"]:
         """The outputs that were expected at the last sample before it was measured; NaN before the first."""
-        return self._scaler.undo_mean(self._part(0)[None])[0]
+        return self._scaler.undo_mean(self._part(0)[None])[0] + self._at_once
 
     @property
     def predicted_std(self) -> Float[np.ndarray, " O"]:

@@ -1,6 +1,6 @@
 """The result of every prediction: samples and moments of the outputs over time, in the user's units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -28,6 +28,10 @@ class Rollout:
 
     def __len__(self) -> int:
         return self.signals.shape[1]
+
+    def shifted(self, by: Float[np.ndarray, "T O"]) -> "Rollout":
+        """The same with something certain added to the outputs of each step."""
+        return replace(self, signals=self.signals + by, samples=self.samples + by)
 
     @property
     def mean(self) -> Float[np.ndarray, "T O"]:

@@ -59,13 +59,13 @@ class System(AbstractPredictor):
         """
         self.channels.check(episode)
         if reader is not None:
-            return self._states(*self._recognised(reader, episode), slice(len(episode)), None)
+            return self._states(*self._recognised(reader, episode), slice(len(episode)), None, episode)
         y, u, observed = self._arrays(episode)
         skipped = round_size(len(episode), least=LEAST_STEPS) - len(episode)
         # From behind, the rows that fill up stand before the record.
         y, u, observed = (np.roll(part, skipped, axis=0) for part in (y, u, observed))
         means, chols, evidence = _run.smoothed(self.model, y, u, observed, np.asarray(skipped))
-        return self._states(means, chols, slice(skipped, None), float(evidence))
+        return self._states(means, chols, slice(skipped, None), float(evidence), episode)
 
     @double_precision
     def filter(
@@ -74,7 +74,7 @@ class System(AbstractPredictor):
         """The state at each step given the outputs up to it. The key is needed by particle filters only."""
         self.channels.check(episode)
         means, chols, evidence = self._filtered(reader or UKF(), episode, as_key(key, seed))
-        return self._states(means, chols, slice(len(episode)), float(evidence))
+        return self._states(means, chols, slice(len(episode)), float(evidence), episode)
 
     def online(
         self,
@@ -117,8 +117,9 @@ class System(AbstractPredictor):
         if not (np.isfinite(mean).all() and np.isfinite(factor).all()):
             raise DataError("the state to start from, and its chol, must be finite numbers")
         start = self._on_device(mean), self._on_device(factor)
-        request = self._request(num_samples, propagation, None, key, seed)
-        return self._rollout(start, future[:-1], 0, request, request.key, with_start=True)
+        request = self._request(num_samples, propagation, None, key, seed, future)
+        run = self._rollout(start, future[:-1], 0, request, request.key, with_start=True)
+        return self._with_direct(run, request)
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         start_key, run_key = jr.split(request.key)
@@ -220,13 +221,13 @@ class System(AbstractPredictor):
             means, chols, _ = self._filtered(reader, context, key)
         return self._on_device(means, len(context) - 1), self._on_device(chols, len(context) - 1)
 
-    def _states(self, means: Array, chols: Array, rows: slice, evidence: float | None) -> States:
+    def _states(self, means: Array, chols: Array, rows: slice, evidence: float | None, episode: Episode) -> States:
         """Those at the rows that belong to the record."""
         outputs, spread = _run.output_moments(self.model, means, chols)
         return States(
             means=np.array(np.asarray(means)[rows]),
             chols=np.array(np.asarray(chols)[rows]),
-            outputs=self.scaler.undo_mean(np.asarray(outputs)[rows]),
+            outputs=self.scaler.undo_mean(np.asarray(outputs)[rows]) + self.scaler.direct_outputs(episode.u),
             output_std=self.scaler.undo_std(np.asarray(spread)[rows]),
             log_evidence=evidence,
         )

@@ -30,7 +30,21 @@ def describe_state_space(
         rows["inducing points"] = str(model.transition.inducing.shape[-2])
         rows["kernel"] = ", ".join(dict.fromkeys(describe_kernel(kernel) for kernel in model.transition.kernels))
         rows["mean function"] = type(model.transition.mean).__name__
-    return rows
+    return rows | direct_in_words(channels, scaler)
+
+
+def direct_in_words(channels: Channels, scaler: Scaler | None) -> dict[str, str]:
+    """How much of each input is in each output of the same step, in the user's units; no row where there is no direct
+    term."""
+    if scaler is None or scaler.direct is None:
+        return {}
+    shares = scaler.direct * scaler.output_scale[:, None] / scaler.input_scale
+    told = [
+        f"{name} has "
+        + " and ".join(f"{share:.3g} of {led}" for share, led in zip(row, channels.input_names, strict=True))
+        for name, row in zip(channels.output_names, shares, strict=True)
+    ]
+    return {"direct input term (your units)": "; ".join(told)}
 
 
 def noise_in_words(channels: Channels, std: np.ndarray) -> str:

@@ -82,6 +82,11 @@ class GPSSMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"method={self.method!r} learns a {type(self.fit_.system).__name__}, which has no hidden states and "
                 "cannot run without past outputs: use a method that learns a gpssm.System"
             )
+        if self.fit_.system.direct is not None:
+            raise ValueError(
+                f"method={self.method!r}: a direct input term would let row t + 1 of X act on row t of y, because "
+                "row t acts on row t already: leave it out"
+            )
         self.system_ = self.fit_.system
         self._start = common_start([self.system_.smooth(record) for record in records])
         return self

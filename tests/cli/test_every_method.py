@@ -92,3 +92,16 @@ def test_auto_chooses_as_it_does_in_python(folder: Path, capsys):
     train = gpssm.read(files, outputs="y", inputs="u", dt=0.1)
     made = gpssm.fit(train, gpssm.Auto((1, 2), gp=gpssm.Polished(**settings)), progress=gpssm.Silent(), seed=4)
     assert gpssm.load(folder / "auto-chosen.gpssm").describe() == made.system.describe()
+
+
+def test_a_direct_term_is_learnt_said_and_used(folder: Path, capsys):
+    files, held_out = write_runs(folder)
+    model = folder / "direct.gpssm"
+    told = run(capsys, "fit", *files, *COLUMNS, "--method", "subspace", "--direct", "-o", model)
+    assert told["method"] == "subspace"
+    about = run(capsys, "info", model)
+    assert about["settings"]["direct"] is True
+    assert about["direct input term (your units)"].startswith("y has ")
+    assert "direct input term" in (folder / "direct-report.html").read_text(encoding="utf-8")
+    compared = run(capsys, "compare", model, "--data", held_out)
+    assert compared["scores"][0]["free_run"] == told["held_out"]

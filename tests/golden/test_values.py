@@ -13,18 +13,25 @@ from pathlib import Path
 import jax.random as jr
 import numpy as np
 import pytest
+from jaxtyping import PRNGKeyArray
 
 import gpssm
+from gpssm import History
 from gpssm.filters import EKF, UKF, ParticleFilter
-from gpssm.fitting import Fit, Prepared, Run
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._problem import Training, prepare
 from gpssm.inference import BiRNN, Collapsed, Explicit, MeanField, MonteCarlo, NaturalGradient
 from gpssm.methods import PreviousEpisode
 from gpssm.methods._variational import distilled, fit_of
 from gpssm.methods.linear import kalman_evidence
+from gpssm.methods.linear._kalman import _model, _ranked, _stabilised, climb
+from gpssm.methods.linear._objective import Objective, Shapes
+from gpssm.methods.linear._score import evidence
+from gpssm.methods.linear._start import linear_starts
 from gpssm.models import GPSSM
 from gpssm.optimisers import LBFGS, Adam, Alternating, FullBatch, Minibatches
 from gpssm.predict import IndependentSteps, MeanOnly, MixturePredictor, Pathwise
+from gpssm.predict._kalman import grouped
 
 HERE = Path(__file__).parent
 STORED = np.load(HERE / "golden.npz")
@@ -184,12 +191,41 @@ def test_states_at_each_step_are_what_fit_free_and_fit_alternating_were(system: 
     same_fit(gpssm.fit(episodes(system), alternating, **QUIET), f"fit_alternating/{system}", system, tolerance=1e-7)
 
 
+class FromOneStart(AbstractMethod):
+    """`Linear` as it was then, when the best start was the only one that was searched from."""
+
+    order: int
+    iterations: int
+    share: float = 0.0
+
+    @property
+    def deterministic(self) -> bool:
+        return True
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        history = History(float(data.episodes.num_steps))
+        # Records were filled up to a multiple of 32 steps, and growth cost as much as over so many.
+        steps = -(-data.scaled.max_length // 32) * 32
+        filled = {"y": np.zeros((steps, data.scaled.num_outputs)), "u": np.zeros((steps, data.scaled.num_inputs))}
+        unseen = gpssm.Episode(**filled)._replace(observed=np.zeros_like(filled["y"], dtype=bool))
+        groups = grouped([*data.scaled, unseen])
+        shapes = Shapes(self.order, data.scaled.num_inputs, data.scaled.num_outputs)
+        first = _ranked(linear_starts(data.scaled, self.order, max_radius=1.0), Objective(groups, 1.0))[0]
+        found = climb(first.system, Objective(groups, 1.0), shapes, self.iterations, run.stage("one"))
+        value = found.value
+        if self.share:
+            blended = Objective(groups, 1.0, self.share)
+            found = climb(found.system, blended, shapes, self.iterations, run.stage("two"))
+            value = evidence(found.system, groups)
+        history.bound = np.asarray([first.value, value]) / data.episodes.num_steps
+        made = gpssm.System(_model(_stabilised(found.system, 1.0, history)), data.scaler, data.channels)
+        return Fit.of(made, self, gpssm.Result.finished, history)
+
+
 @cache
 def linear(system: str, share: str) -> Fit:
     settings = SETTINGS["linear_kalman"]
-    method = gpssm.Linear(
-        settings["order"], iterations=settings["iterations"], simulation_weight=settings["free_run_share"][share]
-    )
+    method = FromOneStart(settings["order"], settings["iterations"], settings["free_run_share"][share])
     return gpssm.fit(episodes(system), method, key=key("linear_kalman"), **QUIET)
 
 
@@ -279,7 +315,7 @@ def test_free_runs_are_the_same(system: str):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_selection_finds_the_same_scores_and_shares(system: str):
     settings = SETTINGS["select"]
-    methods = {"constant": gpssm.Constant(), "arx 1": gpssm.ARX(1), "linear 1": gpssm.Linear(1, iterations=10)}
+    methods = {"constant": gpssm.Constant(), "arx 1": gpssm.ARX(1), "linear 1": FromOneStart(1, 10)}
     found = gpssm.select(
         methods,
         episodes(system),

@@ -1,16 +1,16 @@
 """The linear baseline against the textbook filter and against the system that made the data."""
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
 import gpssm
 from gpssm.methods import Linear
-from gpssm.methods.linear._kalman import _free_run_log_density, _growth, _Records, kalman_evidence
-from gpssm.methods.linear._start import linear_starts, spectral_radius, standardised
-from gpssm.models._batch import Batch
+from gpssm.methods.linear._free_run import free_run_and_score
+from gpssm.methods.linear._kalman import kalman_evidence, linear_system
+from gpssm.methods.linear._start import linear_starts, of_other_kinds, spectral_radius, standardised
 from gpssm.predict import LinearSystem, MeanOnly
+from gpssm.predict._kalman import grouped
 from tests.reference.compiling import constant
 from tests.reference.fitting import learnt
 from tests.reference.kalman import LinearModel, evidence
@@ -146,13 +146,6 @@ def test_change_of_coordinates_keeps_the_distribution_of_the_outputs():
         np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-12)
 
 
-def test_growth_is_the_norm_of_a_high_power():
-    matrix = np.array([[0.7, 1.0], [0.0, 0.6]])
-    expected = np.log(np.linalg.norm(np.linalg.matrix_power(matrix, 1024))) / 1024
-    assert float(_growth(jnp.asarray(matrix))) == pytest.approx(expected, rel=1e-6)
-    assert np.isfinite(float(_growth(jnp.zeros((2, 2)))))
-
-
 def test_free_run_log_density_is_that_of_the_marginals():
     identified, episodes = fitted(), records(missing=0.1)
     model, total = as_reference(identified), 0.0
@@ -166,16 +159,83 @@ def test_free_run_log_density_is_that_of_the_marginals():
                 model.A @ mean + model.B @ e.u[t] + model.c,
                 model.A @ covariance @ model.A.T + np.diag(model.Q),
             )
-    padded = Batch.of(identified.scaler.apply(episodes))
-    data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
-    assert float(_free_run_log_density(identified.model, data)) == pytest.approx(total, rel=1e-9)
+    assert free_run(identified, episodes) == pytest.approx(total, rel=1e-9)
 
 
-@pytest.mark.system
+def free_run(identified: gpssm.System, episodes: gpssm.Episodes) -> float:
+    return free_run_and_score(linear_system(identified.model), grouped(identified.scaler.apply(episodes)))[0]
+
+
 def test_free_run_share_trades_evidence_for_free_runs():
     episodes = records(missing=0.1)
     free = learnt(episodes, Linear(2, iterations=60, simulation_weight=1.0))
-    padded = Batch.of(fitted().scaler.apply(episodes))
-    data = _Records(*(jnp.asarray(part) for part in (padded.y, padded.u, padded.observed)), *jnp.zeros(2))
-    assert _free_run_log_density(free.model, data) > _free_run_log_density(fitted().model, data)
+    assert free_run(free, episodes) > free_run(fitted(), episodes)
     assert kalman_evidence(free, episodes) < kalman_evidence(fitted(), episodes)
+
+
+def small_system(seed: int) -> tuple[LinearModel, gpssm.Episodes]:
+    """A system of one to three states with noises over orders of magnitude, and two records of it."""
+    rng = np.random.default_rng(seed)
+    order = int(rng.integers(1, 4))
+    A = rng.standard_normal((order, order))
+    A *= rng.uniform(0.6, 0.98) / spectral_radius(A)
+    true = LinearModel(
+        A=A,
+        B=rng.standard_normal((order, 1)),
+        c=0.05 * rng.standard_normal(order),
+        Q=10.0 ** rng.uniform(-3.0, -0.5, order),
+        W=rng.standard_normal((1, order)),
+        b=0.3 * rng.standard_normal(1),
+        R=10.0 ** rng.uniform(-2.5, 0.0, 1),
+    )
+    episodes = []
+    for steps in (150, 75):
+        x, u, y = rng.standard_normal(order), rng.standard_normal((steps, 1)), np.zeros((steps, 1))
+        for t in range(steps):
+            y[t] = true.W @ x + true.b + np.sqrt(true.R) * rng.standard_normal(1)
+            x = true.A @ x + true.B @ u[t] + true.c + np.sqrt(true.Q) * rng.standard_normal(order)
+        episodes.append(gpssm.Episode(y=y, u=u))
+    return true, gpssm.Episodes(episodes)
+
+
+def above_the_truth(seed: int) -> float:
+    """How much more likely the found model is than the one that made the data, in nats."""
+    true, episodes = small_system(seed)
+    identified = learnt(episodes, Linear(len(true.c)))
+    log_scale = np.log(identified.scaler.output_scale.item())
+    found = kalman_evidence(identified, episodes) - episodes.num_steps * log_scale
+    return found - sum(evidence(true, e.y, e.u, e.observed) for e in episodes)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_model_is_much_more_likely_than_the_one_found(seed):
+    assert above_the_truth(seed) > 0.0
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_the_true_model_is_not_more_likely_than_the_one_found(seed):
+    assert above_the_truth(seed) > 0.0
+
+
+def test_a_start_without_measurement_noise_does_not_keep_the_search_from_it():
+    """Nearly all of what varies is the sensor's noise; a start that has none of it ends in a lesser maximum."""
+    rng = np.random.default_rng(4)
+    u, x, y = rng.standard_normal((200, 1)), 0.0, np.zeros((200, 1))
+    for t in range(200):
+        y[t] = x + rng.standard_normal()
+        x = 0.9 * x + 0.3 * u[t, 0]
+    identified = learnt(gpssm.Episodes.from_arrays(y=y, u=u), Linear(1))
+    noise = identified.scaler.undo_std(np.sqrt(np.asarray(identified.model.emission.noise_variance())))
+    assert noise.item() == pytest.approx(1.0, rel=0.12)
+
+
+def test_kinds_of_starts_differ_in_what_is_noise():
+    episodes = records()
+    starts = linear_starts(gpssm.Scaler.from_episodes(episodes).apply(episodes), 2, max_radius=1.0)
+    kinds = of_other_kinds(starts)
+    assert len(kinds) == 3 * len(starts)
+    for start, noisy, lively in zip(starts, *(kinds[i * len(starts) :] for i in (1, 2)), strict=False):
+        np.testing.assert_array_equal(noisy.A, start.A)
+        assert np.all(noisy.R >= 0.3) and np.all(np.diagonal(noisy.Q) < np.diagonal(start.Q))
+        assert np.all(lively.R < start.R) and np.all(np.diagonal(lively.Q) > np.diagonal(start.Q))

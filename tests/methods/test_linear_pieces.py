@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import gpssm
-from gpssm._core._params import Positive
-from gpssm.methods.linear import _kalman, _simulated
-from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition
+from gpssm.methods.linear import _objective, _score, _simulated
 from gpssm.predict import LinearSystem
-from gpssm.predict._linear import kalman
-from tests.reference.compiling import jit
+from gpssm.predict import _kalman as _kalman_filter
+from gpssm.predict._chain import chain
+from gpssm.predict._kalman import grouped, kalman
 from tests.reference.gaussian import chain_covariance, log_density
 
 STEPS, ORDER, OUTPUTS = 30, 2, 2
@@ -128,21 +126,13 @@ def test_noises_that_are_wrong_by_orders_of_magnitude_are_found():
     assert np.all(np.abs(np.log(np.diag(found.Q) / np.diag(true.Q))) < np.log(2.0))
 
 
-def model(A: np.ndarray) -> GPSSM:
-    transition = LinearTransition(
-        LinearMean(jnp.asarray(A), jnp.zeros((2, 1)), jnp.zeros(2)), Positive.of(jnp.asarray([0.1, 0.2]))
-    )
-    emission = LinearGaussian(jnp.eye(2), jnp.zeros(2), Positive.of(jnp.asarray([0.3, 0.4])))
-    return GPSSM(transition, emission, 2)
+def standard(A: np.ndarray) -> LinearSystem:
+    """With x[0] ~ N(0, I) and diagonal noises, as they are searched for."""
+    Q, R = np.diag([0.1, 0.2]), np.array([0.3, 0.4])
+    return replace(system(), A=A, Q=Q, R=R, m0=np.zeros(2), P0=np.eye(2))
 
 
-def costs(A: np.ndarray, max_radius: float) -> float:
-    nothing = jnp.zeros((3, STEPS, 2)), jnp.zeros((3, STEPS, 1)), jnp.zeros((3, STEPS, 2), bool)
-    data = _kalman._Records(*nothing, jnp.log(jnp.asarray(max_radius)), jnp.asarray(0.0))
-    return float(jit(_kalman._costs)(model(A), data))
-
-
-VANISHING = _kalman.NOISE_FLOOR * (1 / 0.1 + 1 / 0.2 + 1 / 0.3 + 1 / 0.4)
+VANISHING = _objective.NOISE_FLOOR * (1 / 0.1 + 1 / 0.2 + 1 / 0.3 + 1 / 0.4)
 
 
 @pytest.mark.parametrize(("radius", "allowed"), [(0.7, 0.9), (0.95, 0.9), (1.05, 1.0), (1.05, 1.2)])
@@ -150,7 +140,61 @@ def test_growth_beyond_the_allowed_radius_costs_its_square(radius, allowed):
     """A is a rotation times its radius, so that log |A^k| / k is the logarithm of the radius but for a part in k."""
     turn = np.array([[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]])
     # The norm is the root of the sum of squares, sqrt(2) for a rotation.
-    growth = np.log(radius) + 0.5 * np.log(2.0) / 2.0**_kalman.SQUARINGS
-    excess = max(growth - np.log(allowed) - _kalman.GROWTH, 0.0)
-    expected = STEPS * _kalman.STEEPNESS * excess**2 + VANISHING
-    assert costs(radius * turn, allowed) == pytest.approx(expected, rel=1e-9)
+    rate = np.log(radius) + 0.5 * np.log(2.0) / 2.0**_objective.SQUARINGS
+    excess = max(rate - np.log(allowed) - _objective.GROWTH, 0.0)
+    expected = STEPS * _objective.STEEPNESS * excess**2 + VANISHING
+    cost, _ = _objective.Objective(grouped([record()]), allowed).costs(standard(radius * turn))
+    assert cost == pytest.approx(expected, rel=1e-9)
+
+
+def test_growth_is_the_norm_of_a_high_power():
+    matrix = np.array([[0.7, 1.0], [0.0, 0.6]])
+    expected = np.log(np.linalg.norm(np.linalg.matrix_power(matrix, 1024))) / 1024
+    assert _objective.growth(matrix).rate == pytest.approx(expected, rel=1e-6)
+    assert np.isfinite(_objective.growth(np.zeros((2, 2))).rate)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_slope_is_that_of_differences(share):
+    """Over records of two lengths, of which some outputs are missing, with a radius that costs something."""
+    long = [record(seed) for seed in range(2)]
+    data = grouped([*long, long[0][:20]])
+    assert len(data) == 2 and data[0].y.shape[2] == 2
+    shapes, objective = _objective.Shapes(2, 2, 2), _objective.Objective(data, 0.8, share)
+    first = shapes.flat(standard(system().A))
+    value, score = objective(shapes.system(first))
+    moved = 1e-6 * np.eye(len(first))
+    values = [[objective(shapes.system(first + sign * step))[0] for sign in (1.0, -1.0)] for step in moved]
+    differences = np.array([(up - down) / 2e-6 for up, down in values])
+    found = shapes.slope(shapes.system(first), score)
+    np.testing.assert_allclose(found, differences, rtol=1e-5, atol=1e-5 * np.abs(found).max())
+    assert np.isfinite(value) and np.all(np.abs(found) > 0.0), "everything matters"
+
+
+def test_records_that_settle_have_the_evidence_and_the_slope_of_those_that_are_stepped_through(monkeypatch):
+    """Long enough for all shortcuts, with a gap in the middle."""
+    rng = np.random.default_rng(1)
+    y, u = rng.standard_normal((160, 2)), rng.standard_normal((160, 2))
+    y[80:83, 0] = np.nan
+    data = grouped([gpssm.Episode(y=y, u=u)])
+    true = standard(system().A)
+    short = _score.evidence_and_score(true, data)
+    settled = _kalman_filter.gains(true, data[0].observed).settled
+    assert len(settled) == 2 and all(stop - start > 30 for start, stop in settled)
+    monkeypatch.setattr(_kalman_filter, "SETTLED", -1.0)
+    assert _kalman_filter.gains(true, data[0].observed).settled == ()
+    stepped = _score.evidence_and_score(true, data)
+    assert short[0] == pytest.approx(stepped[0], rel=1e-12)
+    for one, other in zip(short[1], stepped[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_chain_is_its_recurrence():
+    rng, A = np.random.default_rng(0), system().A
+    led = rng.standard_normal((37, 2, 3))
+    x = [led[0]]
+    for row in led[1:]:
+        x.append(A @ x[-1] + row)
+    np.testing.assert_allclose(chain(A, led), x, rtol=1e-12)
+    np.testing.assert_allclose(chain(A, led[:, :, 0]), np.stack(x)[:, :, 0], rtol=1e-12)
+    assert not np.isfinite(chain(np.full((2, 2), np.nan), led)[-1]).any()

@@ -7,9 +7,9 @@ import pytest
 
 import gpssm
 from gpssm.methods.linear._simulated import free_run_error, with_inputs_refitted, with_noises_found
-from gpssm.methods.linear._subspace import _pieces
+from gpssm.methods.linear._subspace import pieces
 from gpssm.predict import Channels, LinearPredictor, LinearSystem, MeanOnly
-from gpssm.predict._linear import kalman
+from gpssm.predict._kalman import kalman
 from tests.methods.test_linear import TRUTH, record
 from tests.reference.kalman import evidence, posterior
 
@@ -113,7 +113,7 @@ def test_long_gaps_cut_a_record_and_short_ones_do_not():
     observed = whole.observed.copy()
     observed[20:40] = observed[50:52] = False
     gapped = whole._replace(observed=observed, y=np.where(observed, whole.y, 0.0))
-    assert [len(piece) for piece in _pieces([gapped])] == [20, 20]
+    assert [len(piece) for piece in pieces([gapped])] == [20, 20]
 
 
 def test_few_samples_end_in_a_sentence_or_a_model():

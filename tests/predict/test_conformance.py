@@ -13,7 +13,7 @@ import gpssm
 from gpssm._core._params import cast
 from gpssm.baselines import TrueSimulator
 from gpssm.inference import BiRNN
-from gpssm.methods import ARX, GPNARX, Constant, Linear, PreviousEpisode, Subspace
+from gpssm.methods import ARX, GPNARX, Constant, Direct, Linear, PreviousEpisode, Subspace
 from gpssm.models import GPSSM
 from gpssm.predict import AbstractPredictor, Channels, IndependentSteps, MeanOnly, MixturePredictor, Pathwise
 from gpssm.systems import Pendulum
@@ -52,12 +52,16 @@ MAKERS = {
     "GPNARX": lambda: learnt(train(), GPNARX(1, restarts=1, iterations=3)),
     "Linear": lambda: learnt(train(), Linear(2, iterations=5)),
     "Subspace": lambda: learnt(train(), Subspace(2)),
+    "Direct": lambda: learnt(train(), Direct(ARX(2))),
     "GPSSM": _state_space,
     "Mixture": lambda: MixturePredictor((made("ARX"), made("Constant")), (1.0, 2.0), 0.8),
+    "MixtureOfBoth": lambda: MixturePredictor((made("Direct"), made("Subspace")), (1.0, 1.0), 0.9),
     "TrueSimulator": lambda: TrueSimulator.of(Pendulum(), (0, 1), train()),
 }
 BLIND = ("Constant", "PreviousEpisode")
 """Those that do not read the past at all."""
+AT_ONCE = ("Direct", "MixtureOfBoth")
+"""Those with a direct term."""
 each = pytest.mark.parametrize("name", MAKERS)
 each_that_reads = pytest.mark.parametrize("name", [name for name in MAKERS if name not in BLIND])
 
@@ -189,13 +193,14 @@ def test_a_prediction_ahead_does_not_see_the_outputs_in_between(name):
 
 @each
 def test_an_input_is_felt_after_the_step_it_is_held_from(name):
-    step = 7
+    """With a direct term at that step itself."""
+    step, felt = 7, 7 if name in AT_ONCE else 8
     other = with_arrays(u=from_step(record().u, step))
     for ask, before in ((simulate, simulated(name)), (predict, predicted(name))):
         after = ask(made(name), other)
-        assert_same(after, before, until=step + 1)
+        assert_same(after, before, until=felt)
         if name not in BLIND:
-            first = step + 1 - after.start
+            first = felt - after.start
             assert not np.array_equal(after.signals[:, first], before.signals[:, first])
 
 
@@ -203,7 +208,7 @@ def test_an_input_is_felt_after_the_step_it_is_held_from(name):
 def test_without_noise_there_is_one_trajectory_whatever_the_seed(name):
     one, other = (simulate(made(name), record(), propagation=MeanOnly(), seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(one.signals, other.signals)
-    if name == "Mixture":
+    if name.startswith("Mixture"):
         # Each member has one, which stands for its share of all.
         assert len(one.signals) == SAMPLES
         assert len(np.unique(one.signals, axis=0)) == 2

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpssm
+from gpssm.methods import Direct
 from gpssm.sklearn import GPSSMRegressor
 
 IMPOSSIBLE = {
@@ -70,3 +71,9 @@ def test_without_a_method_it_is_auto_in_one_try():
 def test_what_is_no_method_for_a_system_is_refused(method):
     with pytest.raises(TypeError, match="method="):
         GPSSMRegressor(method=method).fit(*lagged())
+
+
+def test_a_direct_term_is_refused_because_rows_act_at_once_already():
+    X, y = lagged()
+    with pytest.raises(ValueError, match="row t acts on row t already"):
+        GPSSMRegressor(method=Direct(gpssm.Linear(1, iterations=2))).fit(X, y)

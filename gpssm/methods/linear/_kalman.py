@@ -1,61 +1,51 @@
 """The linear-Gaussian state-space model by maximum likelihood: the opponent that a nonlinear model has to beat."""
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
-from cuthbertlib.kalman import filtering
-from jax import lax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from gpssm._core._gaussian import affine_chain, expected_log_normal, masked_sum
 from gpssm._core._history import History
 from gpssm._core._params import Positive, cast, val
-from gpssm._core._precision import double_precision
 from gpssm._core._result import Result
-from gpssm.data import Episodes
-from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.methods._maximise import Maximum, maximise, perturb
-from gpssm.methods.linear._start import linear_starts, shrunk, spectral_radius
-from gpssm.models import GPSSM, Batch, LinearGaussian, LinearMean, LinearTransition
+from gpssm._core._rounds import Evaluation
+from gpssm.data import DataError, Episodes
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Stage, Status
+from gpssm.fitting._search import search
+from gpssm.methods.linear._objective import Objective, Shapes
+from gpssm.methods.linear._score import evidence
+from gpssm.methods.linear._start import linear_starts, of_other_kinds, shrunk, spectral_radius
+from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition
 from gpssm.predict import LinearSystem, System
+from gpssm.predict._kalman import grouped
 
-SQUARINGS = 10
-"""Growth is judged by the norm of A to the power 2 to the power of this."""
-GROWTH = 0.003
-"""How far log |A^k| / k may lie above the logarithm of the allowed radius without cost: room for repeated poles."""
-STEEPNESS = 1e4
-BUCKET = 32
-"""Episodes are padded to a multiple of this many steps, so that data of similar length share compiled code."""
-NOISE_FLOOR = 1e-8
-"""Noise variances (scaled units) cost this divided by themselves, so that noise-free data have a best model."""
-
-
-class _Records(NamedTuple):
-    y: Float[Array, "B T O"]
-    u: Float[Array, "B T P"]
-    observed: Bool[Array, "B T O"]
-    log_max_radius: Float[Array, ""]
-    share: Float[Array, ""]
-    """Share of the free run in the blended objective."""
+FIRST = 40
+"""Iterations from each start, before the best of them goes on."""
+SEARCHED = 4
+"""Starts that are searched from: so many of the most likely ones, of different kinds."""
+SPREAD = 0.1
+"""Of starts at random around the best one."""
 
 
 class Linear(AbstractMethod):
     """x[0] ~ N(0, I), x[t+1] = A x + B u + c + N(0, diag), y = C x + b + N(0, diag), all learnt by maximum likelihood.
 
-    Unit initial covariance and diagonal process noise are a choice of coordinates, not a restriction. Several first
-    models from subspace identification and autoregression are compared by their evidence, and L-BFGS on the exact
-    evidence (Kalman filter, episodes of any length, missing outputs left out) starts from the best.
+    Unit initial covariance and diagonal process noise are a choice of coordinates, not a restriction. First models come
+    from subspace identification and autoregression, and from them with other noises: evidence has several maxima, and
+    in some of them all noise is the system's or all is the sensors'. L-BFGS on the exact evidence (Kalman filter,
+    episodes of any length, missing outputs left out) takes some steps from the best of each kind, and goes on from
+    where that led highest.
     """
 
     order: int
     """Number of states."""
     iterations: int = 200
     restarts: int = 1
-    """Searches; those beyond the first start near the best start at random."""
+    """Starts: those beyond the first are near the best one at random, and join those of other kinds."""
     max_radius: float = 1.0
     """A model that explains single steps well can still explode in a long free run. Growth of A^1024 beyond that of an
     integrator is therefore penalised in the search, and should the largest absolute eigenvalue of A end above this
@@ -79,67 +69,126 @@ class Linear(AbstractMethod):
 
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """The most likely linear model, ready for every kind of prediction."""
-        began = time.monotonic()
-        episodes, scaled = data.episodes, data.scaled
-        padded = Batch.of(scaled, length=-(-scaled.max_length // BUCKET) * BUCKET)
-        records = _Records(
-            padded.y,
-            padded.u,
-            padded.observed,
-            jnp.log(jnp.asarray(self.max_radius)),
-            jnp.asarray(self.simulation_weight),
-        )
-        starts = [_model(system) for system in linear_starts(scaled, self.order, max_radius=self.max_radius)]
-        first, first_value = _best(starts, records, self.order, episodes)
-        model, value, stopped = self._searched(first, records, run, key)
-        history = History(float(episodes.num_steps))
-        if not np.isfinite(value):
-            model, value = first, first_value
-        if self.simulation_weight > 0.0 and not stopped:
-            stage = run.stage("free-run", shown="free run")
-            model, _, stopped = maximise(model, _blended_objective, records, iterations=self.iterations, stage=stage)
-            value = float(_jitted_evidence(model, records))
+        began, scaled = time.monotonic(), data.scaled
+        shapes = Shapes(self.order, scaled.num_inputs, scaled.num_outputs)
+        objective = Objective(grouped(scaled), self.max_radius)
+        starts = linear_starts(scaled, self.order, max_radius=self.max_radius)
+        first = _ranked(of_other_kinds(starts), objective)
+        if not first:
+            raise DataError(
+                f"no linear model with {self.order} states can be started from {data.episodes.num_steps} steps"
+            )
+        found = self._searched(first, objective, shapes, run, key)
+        history = History(float(data.episodes.num_steps))
+        if self.simulation_weight > 0.0 and not found.interrupted:
+            blended = Objective(objective.groups, self.max_radius, self.simulation_weight)
+            found = climb(found.system, blended, shapes, self.iterations, run.stage("free-run", shown="free run"))
             history.events.append(f"free run: a share of {self.simulation_weight} in the objective")
-        model = _stabilised(model, self.max_radius, history)
-        history.bound = np.asarray([first_value, value]) / episodes.num_steps
+        system = _stabilised(found.system, self.max_radius, history)
+        values = np.asarray([first[0].value, evidence(found.system, objective.groups)])
+        history.bound = values / data.episodes.num_steps
         history.events.append(
-            f"maximum likelihood: {len(starts)} starts, evidence a step {history.bound[0]:.4f} at the best of them, "
+            f"maximum likelihood: {len(first)} starts, evidence a step {history.bound[0]:.4f} at the best of them, "
             f"{history.bound[1]:.4f} at the end"
         )
         history.seconds = time.monotonic() - began
-        system = System(cast(model, np.float64), data.scaler, data.channels)
-        return Fit.of(system, self, Result.interrupted if stopped else Result.finished, history)
+        made = System(_model(system), data.scaler, data.channels)
+        return Fit.of(made, self, Result.interrupted if found.interrupted else Result.finished, history)
 
-    def _searched(self, first: GPSSM, records: _Records, run: Run, key: PRNGKeyArray) -> Maximum:
-        """The best of all searches."""
-        best: Maximum | None = None
-        for i, again in enumerate(jax.random.split(key, self.restarts)):
-            start = first if i == 0 else perturb(first, spread=0.1, key=again)
+    def _searched(
+        self, first: list["Climbed"], objective: Objective, shapes: Shapes, run: Run, key: PRNGKeyArray
+    ) -> "Climbed":
+        """Some steps from each start, and on from the best."""
+        starts = [start.system for start in first[:SEARCHED]]
+        for again in jr.split(key, self.restarts)[1:]:
+            moved = shapes.flat(starts[0])
+            starts.append(shapes.system(moved + SPREAD * np.asarray(jr.normal(again, moved.shape))))
+        best = first[0]
+        for i, start in enumerate(starts):
             stage = run.stage(f"search{i}", shown="linear")
-            found = maximise(start, _objective, records, iterations=self.iterations, stage=stage)
-            if best is None or found.value > best.value:
-                best = found
+            found = climb(start, objective, shapes, min(FIRST, self.iterations), stage)
+            best = max(best, found, key=lambda climbed: climbed.value)
             if found.interrupted:
                 return best._replace(interrupted=True)
-        assert best is not None
-        return best
+        if self.iterations <= FIRST:
+            return best
+        on = climb(best.system, objective, shapes, self.iterations, run.stage("search", shown="linear"))
+        return max(best, on, key=lambda climbed: climbed.value)._replace(interrupted=on.interrupted)
 
 
-@double_precision
+class Climbed(NamedTuple):
+    """Where a search ended, or could start."""
+
+    value: float
+    system: LinearSystem
+    interrupted: bool = False
+
+
+def climb(start: LinearSystem, objective: Objective, shapes: Shapes, iterations: int, stage: Stage) -> Climbed:
+    """L-BFGS from a start. Goes on from the last checkpoint if the stage was broken off."""
+    begin = shapes.flat(start)
+    ended = stage.finished(begin)
+    if ended is not None:
+        return Climbed(float(ended[1].bound[-1]), shapes.system(np.asarray(ended[0])))
+
+    def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray, None]:
+        # Steps that are far too long overflow, and the search turns back.
+        with np.errstate(all="ignore"):
+            system = shapes.system(flat)
+            value, score = objective(system)
+            return -value, -shapes.slope(system, score), None
+
+    def tell(accepted: Evaluation, history: History) -> Status:
+        history.bound = np.append(history.bound, -accepted.loss)
+        done = len(history.bound)
+        return Status(stage.shown, done, iterations, -accepted.loss, done / history.seconds, label="log-evidence")
+
+    searched = search(
+        evaluate, begin, stage, History(1.0), iterations=iterations, tell=tell, tolerance=1e-9, gradient_tolerance=1e-6
+    )
+    if searched.best is None:
+        return Climbed(-np.inf, start, searched.ending is None)
+    found = Climbed(-searched.best.loss, shapes.system(searched.best.at), searched.ending is None)
+    if not found.interrupted:
+        searched.history.bound = np.append(searched.history.bound, found.value)
+        stage.end(searched.best.at, searched.history, Result.finished)
+    return found
+
+
 def kalman_evidence(system: System, episodes: Episodes) -> float:
     """Exact log-evidence of episodes under a linear model, in standardised units."""
-    padded = Batch.of(system.scaler.apply(episodes))
-    data = _Records(jnp.asarray(padded.y), jnp.asarray(padded.u), jnp.asarray(padded.observed), *jnp.zeros(2))
-    return float(_jitted_evidence(system.model, data))
+    return evidence(linear_system(system.model), grouped(system.scaler.apply(episodes)))
 
 
-def _best(starts: list[GPSSM], data: _Records, order: int, episodes: Episodes) -> tuple[GPSSM, float]:
-    values = [float(_jitted_objective(start, data)) for start in starts]
-    finite = [(value, i) for i, value in enumerate(values) if np.isfinite(value)]
-    if not finite:
-        raise ValueError(f"no linear model with {order} states can be started from {episodes.num_steps} steps")
-    value, chosen = max(finite)
-    return starts[chosen], value
+def linear_system(model: GPSSM) -> LinearSystem:
+    """The matrices of a linear state-space model."""
+    transition, emission = model.transition, model.emission
+    if not isinstance(transition, LinearTransition) or not isinstance(emission, LinearGaussian):
+        raise TypeError("only a state-space model with a linear transition and a linear emission has such matrices")
+    size = model.state_dim
+    return LinearSystem(
+        A=_array(transition.mean.state_matrix),
+        B=_array(transition.mean.control_matrix),
+        c=_array(transition.mean.offset),
+        C=_array(val(emission.weight)),
+        b=_array(val(emission.offset)),
+        Q=np.diag(_array(transition.noise_variance())),
+        R=_array(emission.noise_variance()),
+        m0=np.zeros(size),
+        P0=np.eye(size),
+    )
+
+
+def _array(values: object) -> Float[np.ndarray, "..."]:
+    return np.asarray(values, dtype=float)
+
+
+def _ranked(starts: list[LinearSystem], objective: Objective) -> list[Climbed]:
+    """The most likely first; those that explode are left out."""
+    with np.errstate(all="ignore"):
+        tried = [Climbed(objective(start)[0], start) for start in starts]
+    finite = [trial for trial in tried if np.isfinite(trial.value)]
+    return sorted(finite, key=lambda trial: -trial.value)
 
 
 def _model(system: LinearSystem) -> GPSSM:
@@ -148,103 +197,12 @@ def _model(system: LinearSystem) -> GPSSM:
         Positive.of(jnp.asarray(np.diagonal(system.Q))),
     )
     emission = LinearGaussian(jnp.asarray(system.C), jnp.asarray(system.b), Positive.of(jnp.asarray(system.R)))
-    return cast(GPSSM(transition, emission, len(system.c)), np.float64)
+    return cast(GPSSM(transition, emission, system.order), np.float64)
 
 
-def _objective(model: GPSSM, data: _Records) -> Float[Array, ""]:
-    """Log-evidence less the costs of growth and of vanishing noise."""
-    return _evidence(model, data) - _costs(model, data)
-
-
-def _blended_objective(model: GPSSM, data: _Records) -> Float[Array, ""]:
-    """As `_objective`, with a share of the free run in place of as much of the evidence."""
-    fit = (1.0 - data.share) * _evidence(model, data) + data.share * _free_run_log_density(model, data)
-    return fit - _costs(model, data)
-
-
-def _costs(model: GPSSM, data: _Records) -> Float[Array, ""]:
-    growth = jnp.maximum(_growth(_matrix(model)) - data.log_max_radius - GROWTH, 0.0)
-    vanishing = jnp.sum(NOISE_FLOOR / model.transition.noise_variance())
-    vanishing = vanishing + jnp.sum(NOISE_FLOOR / model.emission.noise_variance())
-    return data.y.shape[1] * STEEPNESS * growth**2 + vanishing
-
-
-def _matrix(model: GPSSM) -> Float[Array, "D D"]:
-    assert isinstance(model.transition, LinearTransition)
-    return model.transition.mean.state_matrix
-
-
-def _growth(matrix: Float[Array, "D D"]) -> Float[Array, ""]:
-    """log |A^k| / k with k = 1024, by squaring a matrix that is kept at unit norm."""
-    log_norm = jnp.zeros((), matrix.dtype)
-    for squaring in range(SQUARINGS + 1):
-        norm = jnp.sqrt(jnp.sum(matrix**2) + 1e-30)
-        log_norm = log_norm + jnp.log(norm) / 2.0**squaring
-        matrix = matrix / norm
-        matrix = matrix @ matrix
-    return log_norm
-
-
-def _evidence(model: GPSSM, data: _Records) -> Float[Array, ""]:
-    """Sum over episodes of the Kalman filter's log-evidence. Padding has nothing observed and adds nothing."""
-    assert isinstance(model.transition, LinearTransition) and isinstance(model.emission, LinearGaussian)
-    mean = model.transition.mean
-    matrix, offset = val(model.emission.weight), val(model.emission.offset)
-    root_q = jnp.diag(jnp.sqrt(model.transition.noise_variance()))
-    root_r = jnp.diag(jnp.sqrt(model.emission.noise_variance()))
-
-    def step(carry: tuple[Array, Array, Array], now: tuple[Array, Array]) -> tuple[tuple[Array, Array, Array], None]:
-        m, chol, total = carry
-        y, u = now
-        # cuthbert broadcasts arrays of different rank where there is one output.
-        with jax.numpy_rank_promotion("allow"):
-            (m, chol), total = filtering.update(m, chol, matrix, offset, root_r, y, total)
-            m, chol = filtering.predict(
-                m, chol, mean.state_matrix, jnp.sum(mean.control_matrix * u[None, :], axis=1) + mean.offset, root_q
-            )
-        return (m, chol, total), None
-
-    def episode(record: tuple[Array, Array, Array]) -> Array:
-        y, u, observed = record
-        size, dtype = model.state_dim, y.dtype
-        start = jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.zeros((), dtype)
-        return lax.scan(step, start, (jnp.where(observed, y, jnp.nan), u))[0][2]
-
-    return jnp.sum(lax.map(episode, (data.y, data.u, data.observed)))
-
-
-def _free_run_log_density(model: GPSSM, data: _Records) -> Float[Array, ""]:
-    """Sum over episodes and observed outputs of log p(y[t] | inputs before t), no output being read."""
-    assert isinstance(model.transition, LinearTransition) and isinstance(model.emission, LinearGaussian)
-    mean, weight = model.transition.mean, val(model.emission.weight)
-    noise = jnp.diag(model.transition.noise_variance())
-
-    def spread(covariance: Array, _: None) -> tuple[Array, Array]:
-        variance = jnp.sum((weight @ covariance) * weight, axis=1) + model.emission.noise_variance()
-        return mean.state_matrix @ covariance @ mean.state_matrix.T + noise, variance
-
-    # The spread does not depend on the inputs and is the same in every episode.
-    eye = jnp.eye(model.state_dim, dtype=data.y.dtype)
-    variances = lax.scan(spread, eye, None, length=data.y.shape[1])[1]
-
-    def episode(record: tuple[Array, Array, Array]) -> Array:
-        y, u, observed = record
-        gains = jnp.broadcast_to(mean.state_matrix, (len(u), model.state_dim, model.state_dim))
-        led = jnp.concatenate([jnp.zeros_like(gains[:1, 0]), (u @ mean.control_matrix.T + mean.offset[None, :])[:-1]])
-        outputs = model.emission.mean(affine_chain(gains, led))
-        return masked_sum(expected_log_normal((y - outputs) ** 2, variances), observed)
-
-    return jnp.sum(lax.map(episode, (data.y, data.u, data.observed)))
-
-
-_jitted_objective = eqx.filter_jit(_objective)
-_jitted_evidence = eqx.filter_jit(_evidence)
-
-
-def _stabilised(model: GPSSM, max_radius: float, history: History) -> GPSSM:
-    matrix = np.asarray(_matrix(model))
-    radius = spectral_radius(matrix)
+def _stabilised(system: LinearSystem, max_radius: float, history: History) -> LinearSystem:
+    radius = spectral_radius(system.A)
     if radius <= max_radius:
-        return model
+        return system
     history.events.append(f"spectral radius {radius:.5f} scaled down to {max_radius}")
-    return eqx.tree_at(lambda m: m.transition.mean.state_matrix, model, jnp.asarray(shrunk(matrix, max_radius)))
+    return replace(system, A=shrunk(system.A, max_radius))

@@ -8,8 +8,10 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from gpssm.data import Episode
+from gpssm.methods.linear._score import evidence
 from gpssm.predict import LinearSystem
-from gpssm.predict._linear import kalman
+from gpssm.predict._chain import chain
+from gpssm.predict._kalman import grouped, kalman
 
 DOUBT = 1e-3
 """Ridge, in units of the scaled outputs, on first states and on how inputs act."""
@@ -25,44 +27,64 @@ def with_inputs_refitted(system: LinearSystem, records: Sequence[Episode]) -> Li
     A free run is linear in all of them. Regressions of single steps, from which the system comes, see slow motion only
     through small differences; whole runs see what it adds up to.
     """
+    return _refitted(system, records, direct=False)[0]
+
+
+def with_direct_refitted(
+    system: LinearSystem, records: Sequence[Episode]
+) -> tuple[LinearSystem, Float[np.ndarray, "O P"]]:
+    """The same with a direct term D, in which a free run is linear as well."""
+    return _refitted(system, records, direct=True)
+
+
+def _refitted(
+    system: LinearSystem, records: Sequence[Episode], *, direct: bool
+) -> tuple[LinearSystem, Float[np.ndarray, "O P"]]:
     order, inputs = system.B.shape
-    size = order * inputs + order + len(system.b)
+    outputs = len(system.b)
+    size = order * inputs + order + outputs + direct * outputs * inputs
     gram, moment = DOUBT * np.eye(size), np.zeros(size)
     for record in records:
-        rows, by_start = _responses(system, record)
+        rows, by_start = _responses(system, record, direct)
         seen = record.observed.ravel()
         rows, by_start, y = rows[seen], by_start[seen], record.y.ravel()[seen]
         # The first state is nobody else's: what it can explain is taken out of everything.
         inner = np.linalg.inv(by_start.T @ by_start + DOUBT * np.eye(order))
-        rows_left = rows - by_start @ (inner @ (by_start.T @ rows))
-        gram += rows.T @ rows_left
-        moment += rows_left.T @ y
+        crossed = by_start.T @ rows
+        gram += rows.T @ rows - crossed.T @ inner @ crossed
+        moment += rows.T @ y - crossed.T @ (inner @ (by_start.T @ y))
     found = np.linalg.solve(0.5 * (gram + gram.T), moment)
-    by_input, rest = found[: order * inputs], found[order * inputs :]
-    return replace(system, B=by_input.reshape(inputs, order).T, c=rest[:order], b=rest[order:])
+    by_input, c, b, term = np.split(found, np.cumsum([order * inputs, order, outputs]))
+    refitted = replace(system, B=by_input.reshape(inputs, order).T, c=c, b=b)
+    return refitted, term.reshape(inputs, outputs).T if direct else np.zeros((outputs, inputs))
 
 
-def _responses(system: LinearSystem, record: Episode) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "N D"]]:
-    """How the outputs of a free run depend on (B, c, b), and on the first state."""
+def _responses(
+    system: LinearSystem, record: Episode, direct: bool
+) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "N D"]]:
+    """How the outputs of a free run depend on (B, c, b) and a direct term, and on the first state."""
     order, inputs = system.B.shape
     steps, outputs, eye = len(record), len(system.b), np.eye(order)
-    states = np.zeros((steps, order, order * inputs + order))
-    powers = np.empty((steps, order, order))
-    powers[0] = eye
-    for t in range(1, steps):
-        driven = np.concatenate([np.kron(record.u[t - 1][None, :], eye), eye], axis=1)
-        states[t] = system.A @ states[t - 1] + driven
-        powers[t] = system.A @ powers[t - 1]
-    offset = np.broadcast_to(np.eye(outputs), (steps, outputs, outputs))
-    rows = np.concatenate([system.C @ states, offset], axis=2)
-    return rows.reshape(steps * outputs, -1), (system.C @ powers).reshape(steps * outputs, order)
+    acting = np.concatenate([record.u[:-1], np.ones((steps - 1, 1))], axis=1)
+    driven = np.zeros((steps, order, (inputs + 1) * order))
+    driven[1:] = np.einsum("tp,de->tdpe", acting, eye).reshape(steps - 1, order, -1)
+    first = np.zeros((steps, order, order))
+    first[0] = eye
+    parts = [system.C @ chain(system.A, driven), np.broadcast_to(np.eye(outputs), (steps, outputs, outputs))]
+    if direct:
+        parts.append(np.einsum("tp,oq->topq", record.u, np.eye(outputs)).reshape(steps, outputs, -1))
+    rows = np.concatenate(parts, axis=2)
+    return rows.reshape(steps * outputs, -1), (system.C @ chain(system.A, first)).reshape(steps * outputs, order)
 
 
 def free_run_error(system: LinearSystem, records: Sequence[Episode]) -> float:
     """Mean squared miss of free runs after the first samples of each record; infinite if a run explodes."""
     squares, count = 0.0, 0
     for record in records:
-        n_init, missed, _ = _free_run(system, record)
+        n_init, start, _ = _start(system, record)
+        driven = record.u[n_init - 1 : -1] @ system.B.T + system.c
+        driven[0] += system.A @ start
+        missed = record.y[n_init:] - chain(system.A, driven) @ system.C.T - system.b
         seen = record.observed[n_init:]
         squares += float((missed[seen] ** 2).sum())
         count += int(seen.sum())
@@ -100,23 +122,28 @@ def with_noises_found(system: LinearSystem, records: Sequence[Episode]) -> Linea
 
 
 def _log_densities(system: LinearSystem, record: Episode) -> float:
-    evidence = kalman(system, record.y, record.u, record.observed).log_evidence
     n_init, missed, variances = _free_run(system, record)
     seen = record.observed[n_init:]
     free = -0.5 * (np.log(2.0 * np.pi * variances) + missed**2 / variances)
-    return 0.5 * (evidence + float(free[seen].sum()))
+    return 0.5 * (evidence(system, grouped([record])) + float(free[seen].sum()))
 
 
-def _free_run(system: LinearSystem, record: Episode) -> tuple[int, np.ndarray, np.ndarray]:
-    """Where a free run begins, what it misses, and the variances that it gives."""
+def _start(system: LinearSystem, record: Episode) -> tuple[int, Float[np.ndarray, " D"], Float[np.ndarray, "D D"]]:
+    """Where a free run begins, and what is known of the state just before."""
     n_init = min(CONTEXT, max(1, len(record) // 5))
     head = record[:n_init]
     known = kalman(system, head.y, head.u, head.observed)
-    m, P = known.means[-1], known.covariances[-1]
-    driven = record.u @ system.B.T + system.c
-    missed, variances = np.empty((len(record) - n_init, len(system.b))), np.empty((len(record) - n_init, len(system.b)))
-    for i, t in enumerate(range(n_init, len(record))):
-        m, P = system.A @ m + driven[t - 1], system.A @ P @ system.A.T + system.Q
-        missed[i] = record.y[t] - system.C @ m - system.b
-        variances[i] = np.einsum("od,de,oe->o", system.C, P, system.C) + system.R
-    return n_init, missed, variances
+    return n_init, known.means[-1], known.covariances[-1]
+
+
+def _free_run(system: LinearSystem, record: Episode) -> tuple[int, Float[np.ndarray, "S O"], Float[np.ndarray, "S O"]]:
+    """Where a free run begins, what it misses, and the variances that it gives."""
+    n_init, mean, covariance = _start(system, record)
+    driven = record.u[n_init - 1 : -1] @ system.B.T + system.c
+    driven[0] += system.A @ mean
+    missed = record.y[n_init:] - chain(system.A, driven) @ system.C.T - system.b
+    order = system.order
+    spread = np.broadcast_to(system.Q.ravel(), (len(driven), order**2)).copy()
+    spread[0] += (system.A @ covariance @ system.A.T).ravel()
+    covariances = chain(np.kron(system.A, system.A), spread).reshape(-1, order, order)
+    return n_init, missed, np.einsum("od,tde,oe->to", system.C, covariances, system.C) + system.R

@@ -6,6 +6,8 @@ about them), at several window lengths; the directions that start a GPSSM; and t
 which is a state-space model without measurement noise.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
@@ -16,6 +18,10 @@ from gpssm.predict import LinearSystem
 RIDGE = 1e-6
 FLOOR = 1e-4
 """Smallest noise variance to start from, in units of the scaled outputs."""
+NOISY = 0.3
+"""Variance of the measurement noise, in units of the scaled outputs, of starts that have much of it."""
+LIVELY = 1e-2
+"""Least variance of the process noise of starts that have much of that, in standardised coordinates."""
 
 Records = list[tuple[np.ndarray, np.ndarray]]
 """Outputs (without gaps) and inputs of each episode."""
@@ -56,6 +62,14 @@ def linear_starts(scaled: Episodes, order: int, *, max_radius: float) -> list[Li
         autoregression = _autoregression(records, blocks)
         systems += [] if autoregression is None else [autoregression]
     return [standardised(_stable(system, max_radius)) for system in systems]
+
+
+def of_other_kinds(starts: list[LinearSystem]) -> list[LinearSystem]:
+    """The same with more noise of the sensors, and with more of the system: what a regression takes for the one may be
+    the other, and a search that starts with none of it does not find it."""
+    noisy = [replace(s, R=np.maximum(s.R, NOISY), Q=0.1 * s.Q) for s in starts]
+    lively = [replace(s, R=0.1 * s.R, Q=3.0 * s.Q + LIVELY * np.eye(s.order)) for s in starts]
+    return [*starts, *noisy, *lively]
 
 
 def _from_states(states: list[np.ndarray], records: Records) -> LinearSystem:
@@ -156,7 +170,7 @@ def _autoregression(records: Records, lags: int) -> LinearSystem | None:
 
 
 def _stable(system: LinearSystem, max_radius: float) -> LinearSystem:
-    return LinearSystem(**{**vars(system), "A": shrunk(system.A, max_radius)})
+    return replace(system, A=shrunk(system.A, max_radius))
 
 
 def shrunk(A: Float[np.ndarray, "D D"], max_radius: float) -> Float[np.ndarray, "D D"]:

@@ -2,20 +2,17 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._result import Result
-from gpssm.data import DataError, Episode
-from gpssm.data._episodes import part_of
+from gpssm.data import DataError, Episode, Scaler
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.methods.linear._simulated import free_run_error, with_inputs_refitted, with_noises_found
-from gpssm.methods.linear._start import linear_starts
-from gpssm.predict import LinearPredictor, LinearSystem
+from gpssm.methods.linear._direct import best_system, direct_term, freed_of
+from gpssm.methods.linear._simulated import with_noises_found
+from gpssm.predict import LinearPredictor
 
 LONGEST_GAP = 5
 """Missing outputs in a row that are bridged by straight lines; at longer gaps a record is cut in two."""
@@ -23,8 +20,6 @@ SHORTEST = 12
 """Steps of a piece that is worth using."""
 ENOUGH = 1.02
 """A larger order must lower the error on the ends of the records by more than this factor."""
-RADIUS = 0.9995
-"""Largest absolute eigenvalue: free runs of regressions on noisy data explode otherwise."""
 
 
 class Subspace(AbstractMethod):
@@ -38,6 +33,9 @@ class Subspace(AbstractMethod):
     order: int | Sequence[int] | None = None
     """Number of states: one, several to choose from, or None for one to six. They are compared by free runs over the
     last quarters of the records."""
+    direct: bool | None = False
+    """Whether inputs also act on outputs of their own step: y[t] = C x[t] + D u[t] + b. None lets free runs over the
+    ends of the records decide."""
 
     def __check_init__(self) -> None:
         if any(order < 1 for order in self._orders()):
@@ -50,15 +48,18 @@ class Subspace(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Choose an order, and identify with it."""
         began = time.monotonic()
-        records = _pieces(data.scaled)
         orders = self._orders()
+        scaler, about_direct = direct_units(data, self.direct, run, orders)
+        data = data if scaler is data.scaler else data.scaled_by(scaler)
+        records = pieces(data.scaled)
         order, told = (orders[0], "") if len(orders) == 1 else _chosen(records, orders, run)
-        found = _best(records, records, order)
+        found = best_system(records, records, order)
         if found is None:
             raise DataError(f"{data.episodes.num_steps} steps are too few for a linear model with {order} states")
         run.interruption.check()
         system = with_noises_found(found.system, records)
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
+        history.events += [about_direct] if about_direct else []
         history.events.append(f"subspace identification: {order} states{told}")
         return Fit.of(LinearPredictor(system, data.scaler, data.channels), self, Result.finished, history)
 
@@ -68,12 +69,42 @@ class Subspace(AbstractMethod):
         return (self.order,) if isinstance(self.order, int) else tuple(self.order)
 
 
-class _Found(NamedTuple):
-    error: float
-    system: LinearSystem
+def direct_units(data: Prepared, direct: bool | None, run: Run, orders: Sequence[int]) -> tuple[Scaler, str]:
+    """The units of the data with the direct term that they show, and what to say of it.
+
+    With None, only if free runs over the ends of the records are closer with it, the rest having been learnt without
+    them. A term that is there already stays.
+    """
+    if data.scaler.direct is not None or direct is False:
+        return data.scaler, ""
+    if not data.episodes.num_inputs:
+        if direct:
+            raise DataError("a direct input term needs inputs, and these records have none")
+        return data.scaler, ""
+    records = pieces(data.scaled)
+    told = ""
+    if direct is None:
+        without, including = (_error_at_ends(records, orders, run, direct=wanted) for wanted in (False, True))
+        told = f": error over the ends of the records {including:.3g} with it, {without:.3g} without"
+        if not including * ENOUGH < without:
+            return data.scaler, f"no direct input term{told}"
+    run.interruption.check()
+    term = direct_term(records, tuple(orders)[:3])
+    return data.scaler.with_direct(term, data.episodes), f"direct input term{told}"
 
 
-def _pieces(scaled: Iterable[Episode]) -> list[Episode]:
+def _error_at_ends(records: list[Episode], orders: Sequence[int], run: Run, *, direct: bool) -> float:
+    """The least error over the ends of the records, of models of several orders that have not seen them."""
+    heads, tails = _heads_and_tails(records)
+    if not heads:
+        return np.inf
+    if direct:
+        term = direct_term(heads, tuple(orders)[:3])
+        heads, tails = freed_of(term, heads), freed_of(term, tails)
+    return min(_errors(heads, tails, orders, run).values(), default=np.inf)
+
+
+def pieces(scaled: Iterable[Episode]) -> list[Episode]:
     """The records, cut where outputs are missing for long."""
     found = []
     for episode in scaled:
@@ -86,36 +117,32 @@ def _pieces(scaled: Iterable[Episode]) -> list[Episode]:
     return long or found
 
 
-def _chosen(records: list[Episode], orders: Sequence[int], run: Run) -> tuple[int, str]:
-    """The smallest order that is about as good as the best, on the ends of the records."""
+def _heads_and_tails(records: list[Episode]) -> tuple[list[Episode], list[Episode]]:
+    """The first three quarters of records that are long enough, and the rest with a few samples to start from."""
     long = [record for record in records if 3 * len(record) // 4 >= SHORTEST]
-    if not long:
-        return orders[0], ", because the records are too short to compare more"
     heads = [record[: 3 * len(record) // 4] for record in long]
-    tails = [record[3 * len(record) // 4 - min(10, len(record) // 4) :] for record in long]
+    return heads, [record[3 * len(record) // 4 - min(10, len(record) // 4) :] for record in long]
+
+
+def _errors(heads: list[Episode], tails: list[Episode], orders: Sequence[int], run: Run) -> dict[int, float]:
     errors = {}
     for order in orders:
         run.interruption.check()
-        found = _best(heads, tails, order)
+        found = best_system(heads, tails, order)
         if found is not None:
-            errors[order] = np.sqrt(found.error)
+            errors[order] = float(np.sqrt(found.error))
+    return errors
+
+
+def _chosen(records: list[Episode], orders: Sequence[int], run: Run) -> tuple[int, str]:
+    """The smallest order that is about as good as the best, on the ends of the records."""
+    heads, tails = _heads_and_tails(records)
+    if not heads:
+        return orders[0], ", because the records are too short to compare more"
+    errors = _errors(heads, tails, orders, run)
     if not errors:
         return orders[0], ""
     least = min(errors.values())
     order = next(order for order, error in errors.items() if error <= ENOUGH * least)
     told = ", ".join(f"{error:.3g} with {n}" for n, error in errors.items())
     return order, f", chosen by the error over the ends of the records: {told}"
-
-
-def _best(records: list[Episode], judged: list[Episode], order: int) -> _Found | None:
-    """Of the systems that several regressions give, as they are and with inputs refitted, the one whose free runs over
-    `judged` are closest."""
-    trials = []
-    with np.errstate(all="ignore"):
-        for start in linear_starts(part_of(records), order, max_radius=RADIUS):
-            systems = [start]
-            with suppress(np.linalg.LinAlgError):
-                systems.append(with_inputs_refitted(start, records))
-            trials += [_Found(free_run_error(system, judged), system) for system in systems]
-    finite = [trial for trial in trials if np.isfinite(trial.error)]
-    return min(finite, key=lambda trial: trial.error) if finite else None

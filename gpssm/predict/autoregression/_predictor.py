@@ -12,7 +12,7 @@ from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import noise_in_words
+from gpssm.predict._words import direct_in_words, noise_in_words
 from gpssm.predict.autoregression._free_run import trajectories
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
@@ -49,6 +49,7 @@ class Autoregression(AbstractPredictor):
             "explains": "changes of the outputs" if self.lags.increment else "the outputs",
             "noise of a step (std, your units)": noise_in_words(self.channels, noise),
             f"{self.regression.measure} of the training data (scaled units)": f"{self.log_evidence:.4g}",
+            **direct_in_words(self.channels, self.direct),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
