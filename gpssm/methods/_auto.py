@@ -21,7 +21,7 @@ from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
-from gpssm.predict import MixturePredictor, System
+from gpssm.predict import LinearPredictor, MixturePredictor, System
 
 MARGINAL_STEPS = 5000
 """Up to so many steps, `Marginal` is tried: it takes all of them at once."""
@@ -98,9 +98,7 @@ class Auto(AbstractMethod):
         asked, outputs, thorough = self._asked(), data.episodes.num_outputs, self.effort == "thorough"
         budget = Budget(None if self.minutes is None else 60.0 * self.minutes, data.episodes.num_steps)
         tried.attempt("constant", Constant())
-        linear = tried.attempt("linear", Subspace(asked or None))
-        order = getattr(getattr(linear, "system", None), "system", None)
-        found = outputs + 1 if order is None else order.order
+        found = self._try_linear(tried, asked, outputs, data)
         states = asked or tuple(sorted({outputs + 1, min(max(found, outputs), outputs + 2)}))
         lags = max(states)
         for count in (lags, 2 * lags):
@@ -118,6 +116,17 @@ class Auto(AbstractMethod):
             tried.attempt(f"marginal {best}", Marginal(spec))
         if thorough and budget.allows("most likely linear"):
             tried.attempt("most likely linear", Linear(min(lags, 6), simulation_weight=0.3))
+
+    def _try_linear(self, tried: Tried, asked: tuple[int, ...], outputs: int, data: Prepared) -> int:
+        """The order that was found. Where inputs clearly act at once, everything that follows knows how."""
+        linear = tried.attempt("linear", Subspace(asked or None))
+        if data.episodes.num_inputs and data.direct is None:
+            direct = tried.attempt("linear, direct", Subspace(asked or None, direct=True))
+            if direct is not None and tried.clearly_better("linear, direct", "linear"):
+                tried.run.say("inputs act on outputs of their own step: all that follows has a direct input term")
+                assert direct.system.direct is not None
+                linear, tried.scaler = direct, direct.system.direct
+        return linear.system.system.order if linear and isinstance(linear.system, LinearPredictor) else outputs + 1
 
     def _try_output_error(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
         """The number of states that is best for it, or the first where there is no time for it."""
@@ -165,7 +174,7 @@ class Auto(AbstractMethod):
     def _refitted(self, tried: Tried, name: str, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """The method fitted to everything; its first fit, if that is better on the stretches nevertheless."""
         method, first = tried.methods[name], tried.fits[name]
-        data = replace(data, room=tried.room)
+        data = replace(data.scaled_by(tried.scaler), room=tried.room)
         if isinstance(method, Polished) and method.iterations and isinstance(first.system, System):
             # The polish alone, from the model as it stands: the states of the first fit are those of other records.
             data = replace(data, start=replace(first, inference=None))

@@ -30,6 +30,7 @@ class Tried:
     folds: tuple[Fold, ...]
     n_init: int
     scaler: Scaler
+    """The units of errors, and those in which the next methods learn."""
     room: Room
     run: Run
     key: PRNGKeyArray
@@ -103,6 +104,10 @@ class Tried:
     def value(self, name: str) -> float:
         """How well it did, over all stretches."""
         return _mean_value(self.trials[name])
+
+    def clearly_better(self, ours: str, other: str) -> bool:
+        """Whether one did better than another by more than a standard error over the stretches."""
+        return ours in self.fits and (other not in self.fits or _clearly_better(self.trials[ours], self.trials[other]))
 
     @property
     def best_value(self) -> float:

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -17,6 +19,7 @@ from gpssm.fitting import Status
 from gpssm.inference import BiRNN
 from gpssm.methods import _polished
 from gpssm.optimisers import _step
+from tests.optimisers.small_task import Listening
 from tests.reference.small_system import LENGTHS, fit, identified, identify, record, records
 
 pytestmark = pytest.mark.system  # it trains from beginning to end
@@ -181,7 +184,12 @@ def test_an_interruption_ends_all_stages(stage, heard):
 )
 def test_other_seeds_are_tried_while_the_model_is_poor_and_the_best_is_kept(monkeypatch, scores, kept):
     told = iter(scores)
-    monkeypatch.setattr(_polished, "_judged", lambda fitted, validation: next(told))
+
+    def judged(system, validation) -> SimpleNamespace:
+        value, poor = next(told)
+        return SimpleNamespace(free_run=SimpleNamespace(value=value, poor=poor))
+
+    monkeypatch.setattr(_polished, "judge", judged)
     short = gpssm.Polished(states=1, num_inducing=6, hidden=4, steps=100, iterations=0)
     held_out = gpssm.Episodes([record(30, seed=50)])
     made = gpssm.fit(records(), short, validation=held_out, progress=gpssm.Silent(), seed=0)
@@ -192,6 +200,37 @@ def test_other_seeds_are_tried_while_the_model_is_poor_and_the_best_is_kept(monk
     assert len(made.parts) == len(scores)
     assert _equal(made.system.model, made.parts[kept].system.model)
     assert not _equal(made.parts[0].system.model, made.parts[1].system.model)
+
+
+@pytest.mark.parametrize("better", [True, False], ids=["the polish helps", "it does not"])
+def test_validation_episodes_decide_whether_the_polish_is_kept(monkeypatch, better):
+    """The polished model is judged first, then the one before it, then the one that is kept."""
+    told = iter([1.0, 0.5, 1.0] if better else [0.5, 1.0, 1.0])
+
+    def judged(system, validation) -> SimpleNamespace:
+        return SimpleNamespace(free_run=SimpleNamespace(value=next(told), poor=False))
+
+    monkeypatch.setattr(_polished, "judge", judged)
+    made = gpssm.fit(records(), replace(QUICK, network_steps=0), validation=records(), progress=gpssm.Silent(), seed=0)
+    before = gpssm.fit(records(), replace(QUICK, iterations=0), progress=gpssm.Silent(), seed=0)
+    assert _equal(made.system.model, before.system.model) != better
+    assert made.method.iterations == (QUICK.iterations if better else 0)
+    assert any("the polish made free runs" in event for event in made.history.events) != better
+
+
+def test_it_goes_on_from_an_earlier_fit_to_other_records():
+    """Only the polish is made, from that model and from the states that it sees in these records."""
+    earlier = gpssm.fit(records(), QUICK, progress=gpssm.Silent(), seed=0)
+    new = gpssm.Episodes([record(45, seed=7), record(20, seed=8)])
+    heard = Listening()
+    made = gpssm.fit(new, replace(QUICK, iterations=5), start=earlier, progress=heard, seed=0)
+    assert made.result.good and _is_finite(made.system)
+    first = made.history.bound[len(earlier.history.bound)]
+    afresh = gpssm.fit(new, replace(QUICK, iterations=1, steps=1), progress=gpssm.Silent(), seed=0)
+    assert first > afresh.best_bound, "a start that knows the system"
+    assert made.best_bound > first
+    with pytest.raises(gpssm.DataError, match="cannot go on from a ConstantPredictor"):
+        gpssm.fit(new, QUICK, start=gpssm.fit(new, gpssm.Constant(), progress=gpssm.Silent()), progress=gpssm.Silent())
 
 
 def test_the_number_of_states_is_one_more_than_there_are_outputs_unless_told():

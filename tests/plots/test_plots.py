@@ -47,10 +47,10 @@ def test_rollout(axes):
     assert plots.rollout(axes, rollout(), episodes()[0], output=1, paths=3) is axes
     assert axes.get_ylabel() == "speed"
     assert "0.5" in axes.get_xlabel()
-    mean = next(line for line in axes.lines if line.get_label() == "predicted median")
-    np.testing.assert_allclose(mean.get_ydata(), rollout().mean[:, 1])
-    np.testing.assert_allclose(mean.get_xdata(), 0.5 * np.arange(4, 12))
-    assert len(axes.lines) == 3 + 1 + 1 + 1, "paths, mean, measurements, start"
+    median = next(line for line in axes.lines if line.get_label() == "predicted median")
+    np.testing.assert_allclose(median.get_ydata(), rollout().median[:, 1])
+    np.testing.assert_allclose(median.get_xdata(), 0.5 * np.arange(4, 12))
+    assert len(axes.lines) == 3 + 1 + 1 + 1, "paths, median, measurements, start"
 
 
 def test_training(axes):
