@@ -60,7 +60,7 @@ def residuals(tests: ResidualTests, outputs: Sequence[str], inputs: Sequence[str
         )
         if independent.lags[lag] == 0 and kind.learnt:
             advice.append(
-                f"Errors follow {name} of the same step: try a direct input term (--direct, direct=True), and check the "
+                f"Errors follow {name} of the same step: try a direct input term (--direct, direct=True), check the "
                 f"clocks, and whether {name} comes from a controller."
             )
         else:
