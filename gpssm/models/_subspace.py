@@ -34,8 +34,11 @@ def subspace_states(episodes: Episodes, state_dim: int, *, window: int | None = 
 
 def principal_directions(outputs: list[Float[np.ndarray, "_ O"]], count: int) -> Float[np.ndarray, "O D"]:
     """Directions of largest variance, scaled so that the components have unit variance."""
-    _, singular, directions = np.linalg.svd(np.concatenate(outputs), full_matrices=False)
-    scale = singular[:count] / np.sqrt(sum(len(y) for y in outputs))
+    rows = np.concatenate(outputs)
+    # Fewer rows than directions span no more of them; with rows of zeros there are others, across which nothing varies.
+    filled = np.pad(rows, ((0, max(count - len(rows), 0)), (0, 0)))
+    _, singular, directions = np.linalg.svd(filled, full_matrices=False)
+    scale = singular[:count] / np.sqrt(len(rows))
     return directions[:count].T / np.maximum(scale, 1e-8)
 
 

@@ -120,6 +120,7 @@ def test_gaps_are_filled_by_straight_lines():
     constant=st.booleans(),
 )
 @example(lengths=[1], outputs=1, inputs=0, states=3, constant=False)
+@example(lengths=[1], outputs=3, inputs=0, states=2, constant=False)
 @example(lengths=[2, 9], outputs=1, inputs=1, states=2, constant=False)
 @example(lengths=[7, 7], outputs=2, inputs=0, states=4, constant=True)
 def test_any_episodes_give_finite_guesses(lengths, outputs, inputs, states, constant):
