@@ -42,6 +42,21 @@ def compile_by_work(steps: Callable[P, int]) -> Callable[[Callable[P, R]], Calla
     return decorate
 
 
+def compile_soon(function: Callable[P, R]) -> Callable[P, R]:
+    """The function as a program that is compiled in half of the time and takes a quarter longer to run."""
+
+    @cache
+    def program() -> Any:
+        # The type checker does not see that further options go to `jax.jit`.
+        return eqx.filter_jit(function, compiler_options=_options(False))  # pyright: ignore
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        return program()(*args, **kwargs)
+
+    return wrapped
+
+
 def _compiled(function: Callable[P, R], is_small: Callable[P, bool]) -> Callable[P, R]:
     # Which machine compiles is not known before the first call, and asking would start it.
     @cache

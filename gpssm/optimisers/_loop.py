@@ -91,7 +91,7 @@ def drive(
         with jax.enable_x64(True), peer_errors():
             run = min(every, steps - step)
             keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
-            after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices)
+            after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices, planned=steps)
             event = None
             if bool(finite):
                 state, step = after, step + run

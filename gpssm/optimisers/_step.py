@@ -12,12 +12,17 @@ from jax import lax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree, UInt
 
+from gpssm._core._compile import compile_soon
 from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
 from gpssm._core._history import Trace
 from gpssm._core._sharding import EPISODES, AbstractShare
 from gpssm.fitting._batches import AbstractBatches
 from gpssm.fitting._problem import Problem, Tree
 from gpssm.models._batch import Batch
+
+MUCH_TRAINING = 1_000_000
+"""Time steps of episodes, counted anew in each training step, from which on the fast program is worth waiting for. With
+480 of them in a step (two states, 30 inducing points) the two are level after 6000 steps, 3 million in all."""
 
 
 class TrainState(eqx.Module):
@@ -37,20 +42,26 @@ def run_steps(
     state: TrainState,
     keys: Key[Array, " S"],
     devices: Devices | None = None,
+    *,
+    planned: int | None = None,
 ) -> tuple[TrainState, Trace, Bool[Array, ""]]:
     """One step for each key. Also says whether all bounds and parameters stayed finite.
 
     On several devices, `data` are spread over them already if batches are full, and copied to all of them otherwise.
+    If few steps are `planned`, the program is compiled soon rather than well. All runs of one training are made by the
+    same program, so that it has the same bits wherever it was broken off.
     """
+    # A step that draws its batches belongs to long records.
+    few = planned is not None and batches.is_full() and planned * data.valid.size < MUCH_TRAINING
+    program = soon_compiled_steps if few else compiled_steps
     numbers = jr.key_data(keys)
     if devices is None:
-        return compiled_steps(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), None)
+        return program(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), None)
     problem, state, numbers = devices.copy((problem, state, numbers))
-    return here(compiled_steps(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), devices))
+    return here(program(problem, optimiser, batches, data, state, numbers, jr.key_impl(keys), devices))
 
 
-@eqx.filter_jit
-def compiled_steps(
+def _all_steps(
     problem: Problem,
     optimiser: Any,
     batches: AbstractBatches,
@@ -74,6 +85,10 @@ def compiled_steps(
     specs = (everywhere, PartitionSpec(EPISODES) if batches.is_full() else everywhere, everywhere)
     after, trace, finite = shard_map_over_episodes(devices, all_steps, specs)(arrays, data, numbers)
     return eqx.combine(after, static[1]), trace, finite
+
+
+compiled_steps = eqx.filter_jit(_all_steps)
+soon_compiled_steps = compile_soon(_all_steps)
 
 
 def take_steps(

@@ -13,7 +13,7 @@ import pytest
 import gpssm
 from gpssm.fitting import Run, Status
 from gpssm.optimisers import Adam, Plateau, Training, _step
-from tests.optimisers.small_task import EVERY, Listening, Task, equal, indefinite_task, padded
+from tests.optimisers.small_task import EVERY, Listening, Task, equal, indefinite_task, leaves, padded
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +183,17 @@ def test_a_matrix_that_needs_more_jitter_is_reported(caplog):
     assert "1e-03" in events[0]
     assert events[0] in caplog.text
     assert jnp.isfinite(done.history.bound).all()
+
+
+def test_many_planned_steps_are_made_by_the_fast_program(task: Task, monkeypatch):
+    """Which program it is depends on the plan alone, not on how far training has come; both make the same steps."""
+    made = []
+    for name in ("compiled_steps", "soon_compiled_steps"):
+        program = getattr(_step, name)
+        monkeypatch.setattr(_step, name, lambda *args, name=name, program=program: made.append(name) or program(*args))
+    monkeypatch.setattr(_step, "MUCH_TRAINING", 3 * EVERY * task.data.valid.size)
+    few = list(task.adam(2 * EVERY).iterate(task.tree, Training(task.data), key=jr.key(0)))
+    many = list(task.adam(3 * EVERY).iterate(task.tree, Training(task.data), key=jr.key(0)))
+    assert made == ["soon_compiled_steps"] * 2 + ["compiled_steps"] * 3
+    for a, b in zip(leaves(few[1].tree), leaves(many[1].tree), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
