@@ -8,6 +8,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._activity import doing
 from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
@@ -78,7 +79,8 @@ def judge(
     episodes = judged_part(records_for([("the model", system)], episodes))
     n_init = default_n_init(system, episodes) if n_init is None else n_init
     checked(n_init, tuple(horizons), episodes)
-    free = _free_runs(system, episodes, n_init, key)
+    with doing("scoring: free runs"):
+        free = _free_runs(system, episodes, n_init, key)
     judged = Judged(episodes, n_init, key, free, {}, (score(free, episodes, horizon=None, rng=_rng(key, 0)),))
     return judged_ahead(system, judged, horizons)
 
@@ -160,10 +162,11 @@ def _ahead(
     """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer."""
     length, runs = max(len(episode) for episode in episodes), []
     count = int(np.clip(BUDGET // (length * horizon), FEWEST, SAMPLES))
-    for i, episode in enumerate(episodes):
-        run_key = jr.fold_in(_stream(key, horizon), i)
-        ahead = system.predict(_padded(episode, length), horizon=horizon, num_samples=count, key=run_key)
-        runs.append(_cut(ahead, max(n_init, ahead.start), len(episode)))
+    with doing(f"scoring: {horizon} step{'s' if horizon > 1 else ''} ahead"):
+        for i, episode in enumerate(episodes):
+            run_key = jr.fold_in(_stream(key, horizon), i)
+            ahead = system.predict(_padded(episode, length), horizon=horizon, num_samples=count, key=run_key)
+            runs.append(_cut(ahead, max(n_init, ahead.start), len(episode)))
     return tuple(runs)
 
 

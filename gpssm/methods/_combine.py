@@ -40,6 +40,7 @@ class BestOf(AbstractMethod):
         """Fit all, or choose and fit one."""
         fits: list[Fit] = []
         for i, method in enumerate(self.methods):
+            run.say(f"method {i + 1} of {len(self.methods)}: {method}")
             fits.append(method.fit(data, run.within(str(i + 1)), key=key))
             if fits[-1].result is Result.interrupted:
                 break
@@ -98,6 +99,7 @@ class Mixture(AbstractMethod):
         methods, fits = self._methods(), []
         keys = jr.split(key, len(methods))
         for i, (method, member_key) in enumerate(zip(methods, keys, strict=True)):
+            run.say(f"member {i + 1} of {len(methods)}: {method}")
             fits.append(method.fit(data, run.within(str(i + 1)), key=member_key))
             if fits[-1].result is Result.interrupted:
                 break

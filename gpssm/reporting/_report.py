@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
+from gpssm._core._activity import doing
 from gpssm._core._history import History
 from gpssm._core._random import AnyKey
 from gpssm.data import DataError, Episodes
@@ -129,7 +130,8 @@ def build(
         _check_judged(judged, held_out, n_init=n_init, key=key, seed=seed)
         judged = judged_ahead(system, judged, steps)
     check_measured(judged)
-    own = None if training is None else _score_training(system, training, judged)
+    with doing("scoring: training records"):
+        own = None if training is None else _score_training(system, training, judged)
     tests = residual_tests(judged.predictions[1], judged.episodes)
     errors = _record_errors(judged)
     shown = _shown(errors)
@@ -185,7 +187,8 @@ def _state_space(system: AbstractPredictor, judged: Judged, index: int, training
     if not isinstance(system, System):
         return None
     visited = judged.episodes if training is None else judged_part(training)
-    return StateSpace(system.smooth(judged.episodes[index]), transition_slices(system, visited))
+    with doing("smoothing states"):
+        return StateSpace(system.smooth(judged.episodes[index]), transition_slices(system, visited))
 
 
 def _score_training(system: AbstractPredictor, training: Episodes, judged: Judged) -> Score | None:
