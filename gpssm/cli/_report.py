@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Json, Model, Out, not_negative, positive
-from gpssm.cli._outcome import Outcome, screen, side, tell
+from gpssm.cli._outcome import Outcome, UsageError, screen, side, tell
 from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
@@ -22,6 +22,9 @@ def report(
         list[Path] | None, Parameter(negative=(), help="Records the model was trained on, to compare with.")
     ] = None,
     init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
+    quick: Annotated[
+        bool, Parameter(negative=(), help="One model only: free runs and single steps, with few trajectories, at once.")
+    ] = False,
     seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
     reading: Reading = Reading(),
     config: Config = None,
@@ -42,6 +45,8 @@ def report(
     if init is not None:
         positive(init, "--init")
     not_negative(seed, "--seed")
+    if quick and others:
+        raise UsageError("--quick is for one model: leave it out to compare several")
     facts: dict[str, Any] = {"report": str(output)}
     said = ""
     with doing("starting"), shown(side(json=json)):
@@ -61,8 +66,16 @@ def report(
             reporting.write(compared, output)
             facts["verdict"] = compared.headline
         else:
-            system = systems[0][1]
-            made = reporting.report(system, episodes, output, training=own, n_init=init, title=model.stem, seed=seed)
+            made = reporting.report(
+                systems[0][1],
+                episodes,
+                output,
+                training=own,
+                n_init=init,
+                quick=quick,
+                title=model.stem,
+                seed=seed,
+            )
             facts |= {"verdict": made.verdict.headline, "free_run": made.free_run.facts()}
             said = f"Running freely: {made.free_run.sentence()}"
     out = screen(json=json)

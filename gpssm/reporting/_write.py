@@ -29,6 +29,7 @@ def report(
     title: str | None = None,
     settings: Mapping[str, str] | None = None,
     judged: Judged | None = None,
+    quick: bool = False,
     key: AnyKey = None,
     seed: int | None = None,
 ) -> Report:
@@ -45,6 +46,7 @@ def report(
         title=title,
         settings=settings,
         judged=judged,
+        quick=quick,
         key=key,
         seed=seed,
     )
