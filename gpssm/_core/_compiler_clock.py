@@ -51,9 +51,9 @@ def watch_compiler() -> None:
     jax.monitoring.register_event_duration_secs_listener(_heard)
 
 
-def _heard(event: str, duration: float, **_: object) -> None:
+def _heard(event: str, duration_secs: float, **_: object) -> None:
     if event in PARTS:
         now = time.monotonic()
-        _worked.add(now - duration, now)
+        _worked.add(now - duration_secs, now)
     if event in (LOWERED, COMPILED):
         compiling(event == LOWERED)
