@@ -119,7 +119,7 @@ def test_processes_change_nothing(records):
 
     one, two = fitted(1), fitted(2)
     assert eqx.tree_equal(one.system.model, two.system.model)
-    assert one.system.model.emission.weight.dtype == np.float64
+    assert one.system.model.transition.inducing.dtype == np.float64
     np.testing.assert_array_equal(one.history.bound, two.history.bound)
     alone = gpssm.fit(records, gpssm.Restarts(METHOD, 4, look=0.5), progress=gpssm.Silent(), seed=1)
     np.testing.assert_allclose(alone.bound, one.bound, rtol=1e-6)
