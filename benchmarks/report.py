@@ -63,6 +63,30 @@ def about(stored: dict[str, Any]) -> str:
     return f"{machine['processor']}, {machine['cores']} cores; {stored['protocol']['timing']}; {mode}."
 
 
+def felt(stored: dict[str, Any]) -> str:
+    """What a user waits for."""
+    rows, lines = stored["rows"], []
+    for case, metric in dict.fromkeys((row["case"], row["metric"]) for row in rows):
+        found = [
+            next((r for r in rows if (r["case"], r["metric"], r["method"]) == (case, metric, when)), None)
+            for when in ("cold", "warm")
+        ]
+        goals = [f"{row['goal']:g} {row['method']}" for row in found if row is not None and "goal" in row]
+        what = case if metric == "process" else f"{case}: {metric}"
+        lines.append([what, *("" if row is None else number(row["value"], 3) for row in found), ", ".join(goals)])
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
+    parts = [
+        "## What a user feels",
+        "Processor seconds, unless it says otherwise, of a process of its own from its start to its end, or to what is "
+        "named after a colon: the first time (`cold`, nothing compiled before) and the second (`warm`). The "
+        "goal is the most that it may take. On two idle cores the clock on the wall shows less than this, because XLA "
+        "uses both.",
+        f"{about(stored)} Commit {commits}.",
+        table(["what", "cold", "warm", "goal"], lines),
+    ]
+    return "\n\n".join(parts)
+
+
 def peers(stored: dict[str, Any], assets: Path) -> str:
     """Ratios to peers."""
     rows = stored["rows"]
@@ -211,7 +235,9 @@ def build(folder: Path, docs: Path) -> Path:
     """Write the page and its figures; parts without results are left out."""
     assets = docs / "assets"
     assets.mkdir(parents=True, exist_ok=True)
+    # What people wait for comes first, a step of training second.
     sections = {
+        "felt": felt,
         "peers": lambda stored: peers(stored, assets),
         "floor": floor,
         "growth": lambda stored: growth(stored, assets),

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gpssm._core._compiler_clock import watch_compiler
 from gpssm._core._program_cache import keep_programs
 
 P = ParamSpec("P")
@@ -26,6 +27,7 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         keep_programs()
+        watch_compiler()
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.table import Table
 
+from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Json, not_negative, positive
-from gpssm.cli._outcome import Outcome, UsageError, screen, tell, visible
+from gpssm.cli._outcome import Outcome, UsageError, screen, side, tell, visible
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 
 if TYPE_CHECKING:
@@ -43,15 +45,17 @@ def compare(
     if init is not None:
         positive(init, "--init")
     not_negative(seed, "--seed")
-    from gpssm import reporting
-    from gpssm.cli._predictions import opened
-    from gpssm.cli._records import records_of
-
-    systems = [(str(path), opened(path)) for path in models]
-    # All models see the same records.
-    records = records_of(systems, reading, json=json)
-    episodes = records.read(data)
-    compared = reporting.compare(systems, episodes, n_init=init, horizons=steps, seed=seed)
+    with doing("starting"), shown(side(json=json)):
+        with doing("starting JAX"):
+            from gpssm import reporting
+            from gpssm.cli._predictions import opened
+            from gpssm.cli._records import records_of
+        with doing("reading"):
+            systems = [(str(path), opened(path)) for path in models]
+            # All models see the same records.
+            records = records_of(systems, reading, json=json)
+            episodes = records.read(data)
+        compared = reporting.compare(systems, episodes, n_init=init, horizons=steps, seed=seed)
     scores = {entry.name: entry.scores for entry in compared.entries}
     facts = [_facts(name, scores[name], steps) for name, _ in systems]
     _show(facts, json)

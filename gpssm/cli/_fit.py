@@ -7,12 +7,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpssm._core._activity import doing
 from gpssm._core._interrupt import Interruption
 from gpssm.cli._columns import Columns
 from gpssm.cli._distributed import Distribution, hold_lifeline, watch_over
 from gpssm.cli._methods import METHODS, Flags, find_method
 from gpssm.cli._options import Config, Json, Out, not_negative
-from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._outcome import Outcome, UsageError, side
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._stop import Unfinished, answer
 from gpssm.cli._targets import check_target, prepare_folder, remove_if_empty
@@ -92,7 +94,9 @@ def fit(
     listed = columns.files(files)
     if distribution.leads:
         check_target(output, listed)
-    episodes = columns.read(files, reading)
+    beside = side(json=json or not distribution.leads)
+    with doing("reading"), shown(beside):
+        episodes = columns.read(files, reading)
     examine(episodes).require_fit_for_learning(", ".join(str(file) for file in listed[:3]))
     train, held_out = _split(episodes, holdout)
     for count in (choices or range(0))[-1:]:
@@ -104,8 +108,9 @@ def fit(
     try:
         with Interruption(answer, give_up=unfinished.give_up) as interruption, distribution.meet() as devices:
             # Only now: JAX takes a second to import, and complaints should not. Processes have to meet before that.
-            from gpssm.cli._learn import Task
-            from gpssm.cli._run_fit import run_fit
+            with doing("starting JAX"), shown(beside):
+                from gpssm.cli._learn import Task
+                from gpssm.cli._run_fit import run_fit
 
             task = Task(
                 train=train,

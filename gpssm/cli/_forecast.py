@@ -5,8 +5,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Draws, Json, Model, Out, positive
-from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._outcome import Outcome, UsageError, side
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
@@ -40,17 +42,18 @@ def forecast(
         raise UsageError("give either --inputs FILE with the inputs to come or, for a model without inputs, --steps N")
     if steps is not None:
         positive(steps, "--steps")
-    from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
-    from gpssm.cli._records import records_of
+    with doing("forecasting"), shown(side(json=json)):
+        from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
+        from gpssm.cli._records import records_of
 
-    system = opened(model)
-    without_inputs(system, steps)
-    records = records_of([(str(model), system)], reading, json=json)
-    episode = records.read_one(data)
-    future, remark = (None, "") if inputs is None else records.future(inputs)
-    count = max(200, draws.samples)
-    rollout = system.forecast(episode, inputs=future, steps=steps, num_samples=count, seed=draws.seed)
-    columns = prediction_columns(rollout, draws, records.recipe)
-    note = f"It goes on from the end of {episode.name}.{remark}"
-    parts = [(episode.name, columns)]
+        system = opened(model)
+        without_inputs(system, steps)
+        records = records_of([(str(model), system)], reading, json=json)
+        episode = records.read_one(data)
+        future, remark = (None, "") if inputs is None else records.future(inputs)
+        count = max(200, draws.samples)
+        rollout = system.forecast(episode, inputs=future, steps=steps, num_samples=count, seed=draws.seed)
+        columns = prediction_columns(rollout, draws, records.recipe)
+        note = f"It goes on from the end of {episode.name}.{remark}"
+        parts = [(episode.name, columns)]
     return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)

@@ -35,8 +35,8 @@ def entry() -> NoReturn:
         # Whoever read the output has had enough, as `head` does. Python would complain once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or int(Code.failed)
-    if interruption.requested and "--distributed" not in sys.argv:
-        # Somebody waits, and taking JAX apart takes seconds on a busy machine.
+    if (interruption.requested or "jax" in sys.modules) and "--distributed" not in sys.argv:
+        # Somebody waits, everything is written, and taking JAX apart takes seconds on a busy machine.
         leave(code)
     sys.exit(code)
 

@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Json, Model, Out, not_negative, positive
-from gpssm.cli._outcome import Outcome, screen, tell
+from gpssm.cli._outcome import Outcome, UsageError, screen, side, tell
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
@@ -20,6 +22,9 @@ def report(
         list[Path] | None, Parameter(negative=(), help="Records the model was trained on, to compare with.")
     ] = None,
     init: Annotated[int | None, Parameter(help="First rows whose outputs tell a free run where to start.")] = None,
+    quick: Annotated[
+        bool, Parameter(negative=(), help="One model only: free runs and single steps, with few trajectories, at once.")
+    ] = False,
     seed: Annotated[int, Parameter(help="Seed of the random numbers.")] = 0,
     reading: Reading = Reading(),
     config: Config = None,
@@ -40,25 +45,42 @@ def report(
     if init is not None:
         positive(init, "--init")
     not_negative(seed, "--seed")
-    from gpssm import reporting
-    from gpssm.cli._predictions import opened
-    from gpssm.cli._records import records_of
-
-    systems = [(path.stem, opened(path)) for path in (model, *others)]
-    # All models see the same records.
-    records = records_of(systems, reading, json=json)
-    episodes = records.read(data)
-    facts: dict[str, Any] = {"report": str(output), "overrides": list(records.remarks)}
+    if quick and others:
+        raise UsageError("--quick is for one model: leave it out to compare several")
+    facts: dict[str, Any] = {"report": str(output)}
+    said = ""
+    with doing("starting"), shown(side(json=json)):
+        with doing("starting JAX"):
+            from gpssm import reporting
+            from gpssm.cli._predictions import opened
+            from gpssm.cli._records import records_of
+        with doing("reading"):
+            systems = [(path.stem, opened(path)) for path in (model, *others)]
+            # All models see the same records.
+            records = records_of(systems, reading, json=json)
+            episodes = records.read(data)
+            own = None if training is None else records.read(training)
+        facts["overrides"] = list(records.remarks)
+        if others:
+            compared = reporting.compare(systems, episodes, n_init=init, seed=seed)
+            reporting.write(compared, output)
+            facts["verdict"] = compared.headline
+        else:
+            made = reporting.report(
+                systems[0][1],
+                episodes,
+                output,
+                training=own,
+                n_init=init,
+                quick=quick,
+                title=model.stem,
+                seed=seed,
+            )
+            facts |= {"verdict": made.verdict.headline, "free_run": made.free_run.facts()}
+            said = f"Running freely: {made.free_run.sentence()}"
     out = screen(json=json)
-    if others:
-        compared = reporting.compare(systems, episodes, n_init=init, seed=seed)
-        reporting.write(compared, output)
-        facts["verdict"] = compared.headline
-    else:
-        own = None if training is None else records.read(training)
-        made = reporting.report(systems[0][1], episodes, output, training=own, n_init=init, title=model.stem, seed=seed)
-        facts |= {"verdict": made.verdict.headline, "free_run": made.free_run.facts()}
-        tell(out, f"Running freely: {made.free_run.sentence()}")
+    if said:
+        tell(out, said)
     tell(out, facts["verdict"])
     tell(out, output, mark="Report:", style="green")
     return Outcome(facts)

@@ -50,7 +50,7 @@ def run_fit(task: Task, interruption: Interruption, *, devices: Devices | None, 
     # Safe before it is judged, which may be broken off as well; checkpoints stay until all of it is written.
     save(learnt.fit, task.output, settings=task.settings | _facts(learnt, task))
     try:
-        with Interruption(answer, at_once=True):
+        with shown(beside), Interruption(answer, at_once=True):
             if interruption.requested:
                 raise KeyboardInterrupt
             judged, facts = _shown(learnt, task, beside)

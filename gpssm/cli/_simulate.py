@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Draws, Json, Model, Out, positive
-from gpssm.cli._outcome import Outcome, UsageError
+from gpssm.cli._outcome import Outcome, UsageError, side
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
@@ -63,15 +65,16 @@ def simulate(
     draws.check()
     check_target(output, [model, *([] if scenario.inputs is None else [scenario.inputs])])
     scenario.check()
-    from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
-    from gpssm.cli._records import records_of
+    with doing("simulating"), shown(side(json=json)):
+        from gpssm.cli._predictions import opened, prediction_columns, without_inputs, written
+        from gpssm.cli._records import records_of
 
-    system = opened(model)
-    without_inputs(system, scenario.steps)
-    records = records_of([(str(model), system)], reading, json=json)
-    started = scenario.inputs is not None and records.holds(scenario.inputs, system.output_names)
-    rollout, note = (_from_outputs if started else _from_typical)(system, model, scenario, draws, records)
-    parts = [(str(scenario.inputs or ""), prediction_columns(rollout, draws, records.recipe))]
+        system = opened(model)
+        without_inputs(system, scenario.steps)
+        records = records_of([(str(model), system)], reading, json=json)
+        started = scenario.inputs is not None and records.holds(scenario.inputs, system.output_names)
+        rollout, note = (_from_outputs if started else _from_typical)(system, model, scenario, draws, records)
+        parts = [(str(scenario.inputs or ""), prediction_columns(rollout, draws, records.recipe))]
     return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)
 
 

@@ -5,8 +5,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpssm._core._activity import doing
 from gpssm.cli._options import Config, Json, Model, Out
-from gpssm.cli._outcome import Outcome
+from gpssm.cli._outcome import Outcome, side
+from gpssm.cli._progress import shown
 from gpssm.cli._reading import Reading
 from gpssm.cli._targets import check_target
 
@@ -29,14 +31,15 @@ def smooth(
     ```
     """
     check_target(output, [model, *data])
-    from gpssm.cli._predictions import opened, state_columns, with_states, written
-    from gpssm.cli._records import records_of
+    with doing("smoothing"), shown(side(json=json)):
+        from gpssm.cli._predictions import opened, state_columns, with_states, written
+        from gpssm.cli._records import records_of
 
-    system = with_states(opened(model), model, "there is nothing to estimate: smooth needs a state-space model")
-    records = records_of([(str(model), system)], reading, json=json)
-    parts = [
-        (record.name, state_columns(system.smooth(record), system.output_names, system.dt, records.recipe))
-        for record in records.read(data)
-    ]
-    note = "States are in the model's own units."
+        system = with_states(opened(model), model, "there is nothing to estimate: smooth needs a state-space model")
+        records = records_of([(str(model), system)], reading, json=json)
+        parts = [
+            (record.name, state_columns(system.smooth(record), system.output_names, system.dt, records.recipe))
+            for record in records.read(data)
+        ]
+        note = "States are in the model's own units."
     return written(output, parts, note=note, json=json, model=model, overrides=records.remarks)

@@ -8,6 +8,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._activity import doing
 from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
@@ -26,6 +27,8 @@ BUDGET = 500_000
 """Steps of all trajectories of one prediction; longer horizons get fewer trajectories."""
 LONGEST = 5_000
 """Steps of one record that are judged; what follows is left out, and the report says so."""
+AHEAD = 1
+"""The stream of random numbers of predictions by horizon."""
 MOST = 20_000
 """Steps of all records together that are judged."""
 
@@ -45,6 +48,8 @@ class Judged:
     """By number of steps ahead."""
     scores: tuple[Score, ...]
     """By number of steps ahead; the free run comes last."""
+    num_samples: int = SAMPLES
+    """Trajectories of a free run, and of predictions at most."""
 
     @property
     def free_run(self) -> Score:
@@ -63,6 +68,7 @@ def judge(
     *,
     n_init: int | None = None,
     horizons: Sequence[int] = (),
+    num_samples: int = SAMPLES,
     key: AnyKey = None,
     seed: int | None = None,
 ) -> Judged:
@@ -72,14 +78,17 @@ def judge(
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
-    whatever the horizons are. Horizons that the shortest record has no room for are left out.
+    whatever the horizons are. `num_samples` trajectories are run, and fewer where horizons are long. Horizons that the
+    shortest record has no room for are left out.
     """
     system, key = predictor_of(model), as_key(key, seed)
     episodes = judged_part(records_for([("the model", system)], episodes))
     n_init = default_n_init(system, episodes) if n_init is None else n_init
     checked(n_init, tuple(horizons), episodes)
-    free = _free_runs(system, episodes, n_init, key)
-    judged = Judged(episodes, n_init, key, free, {}, (score(free, episodes, horizon=None, rng=_rng(key, 0)),))
+    with doing("scoring: free runs"):
+        free = _free_runs(system, episodes, n_init, num_samples, key)
+    scored = score(free, episodes, horizon=None, rng=_rng(key, 0))
+    judged = Judged(episodes, n_init, key, free, {}, (scored,), num_samples)
     return judged_ahead(system, judged, horizons)
 
 
@@ -89,7 +98,7 @@ def judged_ahead(model: Fit | AbstractPredictor, judged: Judged, horizons: Seque
     new = [h for h in checked(n_init, tuple(horizons), episodes) if h not in judged.predictions]
     if not new:
         return judged
-    made = {h: _ahead(predictor_of(model), episodes, n_init, h, key) for h in new}
+    made = _ahead(predictor_of(model), episodes, n_init, new, judged.num_samples, key)
     predictions = dict(sorted({**judged.predictions, **made}.items()))
     scores = {s.horizon: s for s in judged.scores[:-1]}
     scores |= {h: score(made[h], episodes, horizon=h, rng=_rng(key, h)) for h in new}
@@ -144,32 +153,43 @@ def checked(n_init: int, horizons: tuple[int, ...], episodes: Episodes) -> tuple
     return kept
 
 
-def _free_runs(system: AbstractPredictor, episodes: Episodes, n_init: int, key: PRNGKeyArray) -> tuple[Rollout, ...]:
+def _free_runs(
+    system: AbstractPredictor, episodes: Episodes, n_init: int, num_samples: int, key: PRNGKeyArray
+) -> tuple[Rollout, ...]:
     # Records of one length compile once. What is appended is missing and comes last, so no earlier step sees it.
     length, runs = max(len(episode) for episode in episodes), []
     for i, episode in enumerate(episodes):
         run_key = jr.fold_in(_stream(key, 0), i)
-        free = system.simulate(_padded(episode, length), n_init=n_init, num_samples=SAMPLES, key=run_key)
+        free = system.simulate(_padded(episode, length), n_init=n_init, num_samples=num_samples, key=run_key)
         runs.append(_cut(free, n_init, len(episode)))
     return tuple(runs)
 
 
 def _ahead(
-    system: AbstractPredictor, episodes: Episodes, n_init: int, horizon: int, key: PRNGKeyArray
-) -> tuple[Rollout, ...]:
-    """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer."""
-    length, runs = max(len(episode) for episode in episodes), []
-    count = int(np.clip(BUDGET // (length * horizon), FEWEST, SAMPLES))
-    for i, episode in enumerate(episodes):
-        run_key = jr.fold_in(_stream(key, horizon), i)
-        ahead = system.predict(_padded(episode, length), horizon=horizon, num_samples=count, key=run_key)
-        runs.append(_cut(ahead, max(n_init, ahead.start), len(episode)))
-    return tuple(runs)
+    system: AbstractPredictor, episodes: Episodes, n_init: int, horizons: Sequence[int], most: int, key: PRNGKeyArray
+) -> dict[int, tuple[Rollout, ...]]:
+    """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer.
+
+    Horizons with as many trajectories share one run. What one of them gets does not depend on the others.
+    """
+    length = max(len(episode) for episode in episodes)
+    counts = {h: int(np.clip(BUDGET // (length * h), min(FEWEST, most), most)) for h in horizons}
+    made: dict[int, tuple[Rollout, ...]] = {}
+    for count in dict.fromkeys(counts.values()):
+        alike = [h for h in horizons if counts[h] == count]
+        runs = []
+        with doing(f"scoring: {', '.join(map(str, alike))} step{'s' if alike[-1] > 1 else ''} ahead"):
+            for i, episode in enumerate(episodes):
+                run_key = jr.fold_in(_stream(key, AHEAD), i)
+                ahead = system.predict_each(_padded(episode, length), horizons=alike, num_samples=count, key=run_key)
+                runs.append([_cut(one, max(n_init, one.start), len(episode)) for one in ahead])
+        made |= {h: tuple(run[j] for run in runs) for j, h in enumerate(alike)}
+    return made
 
 
-def _stream(key: PRNGKeyArray, horizon: int) -> PRNGKeyArray:
-    """Random numbers of their own for each horizon, and for the free run (0): none depends on what else is asked."""
-    return jr.split(jr.fold_in(key, horizon))[0]
+def _stream(key: PRNGKeyArray, which: int) -> PRNGKeyArray:
+    """Random numbers of their own for predictions by horizon, and for the free run (0)."""
+    return jr.split(jr.fold_in(key, which))[0]
 
 
 def _rng(key: PRNGKeyArray, horizon: int) -> np.random.Generator:

@@ -8,7 +8,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._activity import note
 from gpssm._core._random import AnyKey, as_key
+from gpssm._core._ticker import alive
 from gpssm.data import Episodes, Scaler
 from gpssm.data._holdout import context_length
 from gpssm.evaluate._folds import AbstractFolds, default_folds
@@ -58,6 +60,7 @@ def select(
     with (
         nullcontext() if checkpoints is None else checkpoints.open(identity) as store,
         Interruption(progress.say) as interruption,
+        alive(progress),
     ):
         return select_within(
             Run(progress, store, interruption=interruption),
@@ -136,6 +139,7 @@ def _run_all(tasks: list[Task], pool: AbstractPool, run: Run) -> tuple[Trial, ..
     # Nothing of a selection is shared by processes that fit together, and a store cannot be sent to others.
     alone = run.devices is None or run.devices.num_processes == 1
     trial = partial(attempt, store=run.store) if run.store is not None and alone else attempt
+    note(f"trial 1 of {len(tasks)}: {tasks[0].name}")
     for i, made in pool.run(trial, tasks):
         if made is None:
             break
@@ -146,4 +150,6 @@ def _run_all(tasks: list[Task], pool: AbstractPool, run: Run) -> tuple[Trial, ..
         run.say(f"{len(trials)} of {len(tasks)}: {made.line()}")
         if run.interrupted:
             break
+        if len(trials) < len(tasks):
+            note(f"trial {len(trials) + 1} of {len(tasks)}: {tasks[len(trials)].name}")
     return tuple(trials[i] for i in sorted(trials))

@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray, UInt32
 
+from gpssm._core._activity import doing
 from gpssm._core._precision import double_precision
 from gpssm._core._result import FitError, Result
 from gpssm.data import Scaler
@@ -79,7 +80,7 @@ def attempt(task: Task, store: Store | None = None) -> Trial | None:
 def judged_trial(system: AbstractPredictor, task: Task, began: float) -> Trial:
     """How well a model runs free over what was held out."""
     try:
-        with _quiet():
+        with _quiet(), doing(f"scoring {task.name}"):
             runs = _free_runs(system, task, jr.split(task.key)[1])
             found = _held_out(runs, task)
             judged: Score = score(runs, task.fold.test, horizon=None, rng=np.random.default_rng(0))

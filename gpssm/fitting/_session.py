@@ -7,10 +7,12 @@ from typing import Any
 
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._activity import doing
 from gpssm._core._devices import Devices
 from gpssm._core._precision import double_precision
 from gpssm._core._random import AnyKey, as_key
 from gpssm._core._result import FitError
+from gpssm._core._ticker import alive
 from gpssm.data import Episodes, Scaler
 from gpssm.fitting._identity import describe_fit, digest_object, digest_tree
 from gpssm.fitting._interrupt import Interruption
@@ -46,7 +48,12 @@ def learn(
     if validation is not None:
         for episode in validation:
             data.channels.check(episode)
-    with opened(checkpoints, data, method, key, devices) as store, Interruption(progress.say) as interruption:
+    with (
+        opened(checkpoints, data, method, key, devices) as store,
+        Interruption(progress.say) as interruption,
+        doing(f"fitting by {type(method).__name__}"),
+        alive(progress),
+    ):
         made = method.fit(data, Run(progress, store, devices, interruption), key=key)
     made = made if start is None else made.following(start)
     if throw and not made.result.good:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from gpssm._core._activity import note
+from gpssm._core._compiler_clock import compiler_seconds
 from gpssm._core._devices import Devices
 from gpssm._core._errors import FileError, StorageError
 from gpssm._core._history import History
@@ -46,10 +48,18 @@ class Stage:
     interruption: Interruption
 
     def __post_init__(self) -> None:
-        self._last_time, self._last_step = time.monotonic(), 0
+        self._began = self._last_time = time.monotonic()
+        self._first_step = self._last_step = 0
+        note(self.shown)
 
     def update(self, status: Status) -> None:
-        """A sign of life. A progress that raises `KeyboardInterrupt` asks for the end, as Ctrl-C does."""
+        """A sign of life. A progress that raises `KeyboardInterrupt` asks for the end, as Ctrl-C does.
+
+        The pace is that of the steps made here, without what the compiler took: it is told by the time that is left.
+        """
+        made, spent = status.step - self._first_step, time.monotonic() - self._began
+        stepping = spent - compiler_seconds(self._began)
+        status = replace(status, steps_per_second=made / stepping) if made > 0 and stepping > 0.0 else status
         try:
             self.progress.update(status)
         except KeyboardInterrupt as stopped:
@@ -78,7 +88,7 @@ class Stage:
         if found is None or newest is None:
             return None
         state, history, (step, rollbacks) = found
-        self._last_step = step
+        self._first_step = self._last_step = step
         history.events.append(f"{self.shown}: went on from the checkpoint at step {step}")
         self.say(history.events[-1])
         return Resumed(state, step, rollbacks, history, newest[1].get(RECORD))

@@ -2,7 +2,7 @@
 
 from gpssm.fitting import AbstractMethod, Then
 from gpssm.methods._auto import Auto
-from gpssm.methods._combine import BestOf, Mixture, Restarts, Stacked
+from gpssm.methods._combine import BestOf, Mixture, Stacked
 from gpssm.methods._constant import Constant, PreviousEpisode
 from gpssm.methods._direct import Direct
 from gpssm.methods._fit import fit
@@ -10,6 +10,7 @@ from gpssm.methods._gp_correction import GPCorrection
 from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceMean
 from gpssm.methods._polished import Polished
 from gpssm.methods._q_x import AbstractStates, Network, PerStep
+from gpssm.methods._restarts import Restarts
 from gpssm.methods._variational import Variational
 from gpssm.methods.autoregressive import ARX, GPNARX
 from gpssm.methods.linear import Linear, Subspace

@@ -1,4 +1,4 @@
-"""Methods made of methods: the best of several, one from several seeds, and mixtures."""
+"""Methods made of methods: the best of several, and mixtures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,35 +40,8 @@ class BestOf(AbstractMethod):
         """Fit all, or choose and fit one."""
         fits: list[Fit] = []
         for i, method in enumerate(self.methods):
+            run.say(f"method {i + 1} of {len(self.methods)}: {method}")
             fits.append(method.fit(data, run.within(str(i + 1)), key=key))
-            if fits[-1].result is Result.interrupted:
-                break
-        return best_of(fits, data, run, self, key)
-
-
-class Restarts(AbstractMethod):
-    """Fit one method from several seeds and keep the best, because training ends in a poor optimum now and then.
-
-    The best is found as in `BestOf`.
-    """
-
-    method: AbstractMethod
-    count: int = 3
-
-    def __check_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"count={self.count}: need at least one start")
-
-    @property
-    def deterministic(self) -> bool:
-        return self.method.deterministic
-
-    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
-        """Fit from each seed; the first is that of the key itself."""
-        fits: list[Fit] = []
-        for i in range(1 if self.method.deterministic else self.count):
-            seed = key if i == 0 else jr.fold_in(key, i)
-            fits.append(self.method.fit(data, run.within(str(i + 1)), key=seed))
             if fits[-1].result is Result.interrupted:
                 break
         return best_of(fits, data, run, self, key)
@@ -98,6 +71,7 @@ class Mixture(AbstractMethod):
         methods, fits = self._methods(), []
         keys = jr.split(key, len(methods))
         for i, (method, member_key) in enumerate(zip(methods, keys, strict=True)):
+            run.say(f"member {i + 1} of {len(methods)}: {method}")
             fits.append(method.fit(data, run.within(str(i + 1)), key=member_key))
             if fits[-1].result is Result.interrupted:
                 break
@@ -170,7 +144,7 @@ def best_of(fits: list[Fit], data: Prepared, run: Run, method: AbstractMethod, k
     elif len(finished) == 1:
         best = finished[0]
     else:
-        values, by = _compared(finished, data, run, key)
+        values, by = compared(finished, data, run, key)
         best = finished[int(np.argmax(values))]
         told = ", ".join(f"{fit.method}: {value:.4f}" for fit, value in zip(finished, values, strict=True))
         event = f"best of {len(finished)} by {by}: {told}"
@@ -186,7 +160,7 @@ def _direct(fit: Fit) -> str:
     return "" if direct is None else str(direct.to_dict())
 
 
-def _compared(fits: list[Fit], data: Prepared, run: Run, key: PRNGKeyArray) -> tuple[list[float], str]:
+def compared(fits: list[Fit], data: Prepared, run: Run, key: PRNGKeyArray) -> tuple[list[float], str]:
     """A number for each fit, higher being better, and what it is."""
     if data.validation is not None:
         densities = [judge(fit.system, data.validation, key=key).free_run.log_density for fit in fits]

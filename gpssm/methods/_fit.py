@@ -6,13 +6,15 @@ from typing import Any
 import jax
 from gpjax.kernels import AbstractKernel
 
+from gpssm._core._activity import doing
 from gpssm._core._devices import Devices
 from gpssm._core._errors import FileError
 from gpssm._core._random import AnyKey
+from gpssm._core._ticker import alive
 from gpssm.data import DataError, Episode, Episodes, Recipe, Scaler
 from gpssm.data._enough import check_enough
 from gpssm.files import check_savable
-from gpssm.fitting import AbstractMethod, Fit, Progress, learn
+from gpssm.fitting import AbstractMethod, Console, Fit, Progress, Silent, learn
 from gpssm.fitting._store import Keeper
 from gpssm.inference import AbstractRecognition
 from gpssm.methods._asked import asked_states
@@ -80,13 +82,16 @@ def fit(
     if direct is not False:
         method = Direct(method, always=direct is True)
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
-    episodes = as_episodes(data, options)
-    judged = None if validation is None else as_episodes(validation, options, episodes.recipe)
+    speaks = devices is None or devices.is_first
+    shown = progress if progress is not None else Console() if speaks else Silent()
+    with doing("reading"), alive(shown):
+        episodes = as_episodes(data, options)
+        judged = None if validation is None else as_episodes(validation, options, episodes.recipe)
     for states in asked_states(method):
         check_enough(episodes, states)
     _warn_if_unsavable(method, progress)
     remarks = suspicious(episodes)
-    if devices is None or devices.is_first:
+    if speaks:
         for remark in remarks:
             _tell(remark, progress)
     made = learn(
@@ -95,7 +100,7 @@ def fit(
         validation=judged,
         scaler=scaler,
         start=start,
-        progress=progress,
+        progress=shown,
         checkpoints=checkpoints,
         devices=devices,
         throw=throw,

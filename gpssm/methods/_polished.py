@@ -131,6 +131,7 @@ class Polished(AbstractMethod):
         polish = self._polish(spec)
         second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
         if second.result is not Result.interrupted:
+            run.say("second start: states guessed from the data")
             # The same first model, because it comes from the same key.
             third = polish.fit(data.afresh(), run.within("3"), key=key)
             second = _higher(second, third, run)

@@ -1,6 +1,7 @@
 """What all models that predict have in common: the checks, the cut between past and future, the three questions."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -126,13 +127,40 @@ class AbstractPredictor(ABC, Portable):
     ) -> Rollout:
         """`horizon` steps ahead from every step that has enough past; the result begins `horizon` steps after the
         first of them."""
+        return self.predict_each(
+            episode,
+            horizons=(horizon,),
+            num_samples=num_samples,
+            propagation=propagation,
+            reader=reader,
+            key=key,
+            seed=seed,
+        )[0]
+
+    @double_precision
+    def predict_each(
+        self,
+        episode: Episode,
+        *,
+        horizons: Sequence[int],
+        num_samples: int = 100,
+        propagation: AbstractPropagation | None = None,
+        reader: Reader | None = None,
+        key: AnyKey = None,
+        seed: int | None = None,
+    ) -> tuple[Rollout, ...]:
+        """What `predict` says for each of several horizons, up to rounding, in about the time of the furthest."""
         self.channels.check(episode)
-        if not 1 <= horizon <= len(episode) - self.least_context:
-            raise DataError(
-                f"horizon={horizon}: need at least 1 and at most {len(episode) - self.least_context} for the "
-                f"{len(episode)} samples of '{episode.name}'"
-            )
-        return self.ahead(episode, horizon, self._request(num_samples, propagation, reader, key, seed, episode.u))
+        if not horizons:
+            raise DataError("horizons=(): name at least one number of steps")
+        for horizon in horizons:
+            if not 1 <= horizon <= len(episode) - self.least_context:
+                raise DataError(
+                    f"horizon={horizon}: need at least 1 and at most {len(episode) - self.least_context} for the "
+                    f"{len(episode)} samples of '{episode.name}'"
+                )
+        request = self._request(num_samples, propagation, reader, key, seed, episode.u)
+        return tuple(self._with_direct(run, request) for run in self._ahead_each(episode, horizons, request))
 
     @final
     def free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
@@ -201,6 +229,10 @@ class AbstractPredictor(ABC, Portable):
     @abstractmethod
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
         """`horizon` steps ahead from step `least_context` - 1 on, without a direct term."""
+
+    def _ahead_each(self, episode: Episode, horizons: Sequence[int], request: Request) -> tuple[Rollout, ...]:
+        """The same for several horizons; with one run, where a kind of model can, without a direct term."""
+        return tuple(self._ahead(episode, horizon, request) for horizon in horizons)
 
     def _request(
         self,

@@ -59,7 +59,7 @@ def trajectories(
 
 
 @compile_by_work(
-    lambda model, joint, means, chols, u, horizon, longest, propagation, count, key: count * means.shape[1] * longest
+    lambda model, joint, means, chols, u, horizons, longest, propagation, count, key: count * means.shape[1] * longest
 )
 def ahead(
     model: GPSSM,
@@ -67,14 +67,15 @@ def ahead(
     means: Float[Array, "K S D"],
     chols: Float[Array, "K S D D"],
     u: Float[Array, "T P"],
-    horizon: Int[Array, ""],
+    horizons: Int[Array, " H"],
     longest: int,
     propagation: AbstractPropagation,
     count: int,
     key: PRNGKeyArray,
-) -> tuple[Float[Array, "K S D"], Float[Array, "K S O"]]:
-    """The state `horizon` steps, at most `longest`, after each of the given states; one function draw serves all of
-    them. Row i of `u` leads away from state i; there are `longest` more of them than states."""
+) -> tuple[Float[Array, "K H S D"], Float[Array, "K H S O"]]:
+    """The states so many steps, at most `longest`, after each of the given states; one function draw serves all of
+    them, and one run all horizons. Row i of `u` leads away from state i; there are `longest` more of them than
+    states."""
     dynamics = model.transition.condition()
     controls = u[np.arange(means.shape[1])[:, None] + np.arange(longest)[None, :]]
 
@@ -86,12 +87,12 @@ def ahead(
         noise = jr.normal(start_key, means.shape, means.dtype)
         starts = means + jnp.einsum("tij,tj->ti", chols, noise)
 
-        def last(start: Array, row: Array, row_key: PRNGKeyArray) -> Array:
+        def reached(start: Array, row: Array, row_key: PRNGKeyArray) -> Array:
             states = propagation.run(moving, start, row, function_key=function_key, key=row_key)
-            return lax.dynamic_index_in_dim(states, horizon - 1, keepdims=False)
+            return states[horizons - 1]
 
-        states = jax.vmap(last)(starts, controls, jr.split(run_key, starts.shape[0]))
-        return states, drawn.emission.mean(states)
+        states = jax.vmap(reached, out_axes=1)(starts, controls, jr.split(run_key, starts.shape[0]))
+        return states, jax.vmap(drawn.emission.mean)(states)
 
     return lax.map(one, (jr.split(key, count), means, chols), batch_size=side_by_side(count, BATCH_AHEAD))
 

@@ -1,5 +1,6 @@
 """A learnt state-space system: the model with everything needed to use it in the user's units."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -132,10 +133,14 @@ class System(AbstractPredictor):
         return self._rollout(start, controls, len(context), request, run_key)
 
     def _ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
+        return self._ahead_each(episode, (horizon,), request)[0]
+
+    def _ahead_each(self, episode: Episode, horizons: Sequence[int], request: Request) -> tuple[Rollout, ...]:
+        """All horizons by one run, which goes as far as the furthest: a program for each would have to be compiled."""
         if isinstance(request.reader, AbstractRecognition):
             raise DataError("a network reads a record as a whole and would see what is to be predicted: use a filter")
         filter_key, run_key, noise_key = jr.split(request.key, 3)
-        starts, longest = len(episode) - horizon, round_size(horizon)
+        starts, longest = len(episode) - min(horizons), round_size(max(horizons))
         rows = round_size(starts, least=LEAST_STEPS)
         count = round_count(request.count)
         if self._draws_jointly(request):
@@ -150,10 +155,19 @@ class System(AbstractPredictor):
         # The last rows of the record are not needed, but the first of them are where rows are filled up.
         u = fill_up(self._scaled_controls(episode.u)[: rows + longest], rows + longest)
         joint = self.joint if request.propagation.holds_function() else None
-        states, outputs = _run.ahead(
-            self.model, joint, means, chols, u, np.asarray(horizon), longest, request.propagation, count, run_key
+        # As NumPy's: each part of an array of JAX would be a program of its own.
+        states, outputs = map(
+            np.asarray,
+            _run.ahead(
+                self.model, joint, means, chols, u, np.asarray(horizons), longest, request.propagation, count, run_key
+            ),
         )
-        return self._in_user_units(states, outputs, (request.count, starts), horizon, noise_key)
+        return tuple(
+            self._in_user_units(
+                states[:, i], outputs[:, i], (request.count, len(episode) - horizon), horizon, noise_key
+            )
+            for i, horizon in enumerate(horizons)
+        )
 
     def _draws_jointly(self, request: Request) -> bool:
         """Whether the start of each trajectory is read by the very model that runs on from it. A reader that was asked
@@ -195,7 +209,12 @@ class System(AbstractPredictor):
         return self._in_user_units(states, outputs, (request.count, len(controls) + with_start), first, noise_key)
 
     def _in_user_units(
-        self, states: Array, outputs: Array, shape: tuple[int, int], first: int, key: PRNGKeyArray
+        self,
+        states: Array | np.ndarray,
+        outputs: Array | np.ndarray,
+        shape: tuple[int, int],
+        first: int,
+        key: PRNGKeyArray,
     ) -> Rollout:
         """Of the trajectories and steps that were run those that were asked for."""
         count, steps = shape

@@ -6,11 +6,12 @@ from typing import Any, final
 
 import numpy as np
 
+from gpssm._core._activity import doing
 from gpssm._core._history import History
 from gpssm._core._random import AnyKey
 from gpssm.data import DataError, Episodes
 from gpssm.evaluate import Judged, Score, judge
-from gpssm.evaluate._judge import judged_ahead, judged_part, predictor_of, records_for
+from gpssm.evaluate._judge import SAMPLES, judged_ahead, judged_part, predictor_of, records_for
 from gpssm.fitting import Fit
 from gpssm.plots import TransitionSlice, transition_slices
 from gpssm.predict import AbstractPredictor, Rollout, States, System
@@ -22,6 +23,8 @@ from gpssm.reporting._rules import verdict_on
 from gpssm.reporting._verdict import Verdict
 
 HORIZONS = (1, 5, 20)
+QUICK_SAMPLES = 40
+"""Trajectories for a quick look: enough for a 95 % interval between samples."""
 SHOWN = 4
 """Records that are drawn; with more, the worst, the median and the best."""
 
@@ -107,6 +110,7 @@ def build(
     title: str | None = None,
     settings: Mapping[str, str] | None = None,
     judged: Judged | None = None,
+    quick: bool = False,
     key: AnyKey = None,
     seed: int | None = None,
 ) -> Report:
@@ -117,19 +121,22 @@ def build(
     `settings` are further rows for the table of settings, such as the seed of the fit. `judged` is what
     `gpssm.judge` made of the same model and records: then its runs, first outputs and key are used, and the page shows
     the numbers that were printed. Records may also be raw files, or whatever else `gpssm.read` takes: they are read as
-    those were that the model was trained on.
+    those were that the model was trained on. With `quick` there are free runs and predictions of one step only, with
+    few trajectories, and nothing of the states.
     """
     system = predictor_of(model)
     held_out = records_for([("the model", system)], held_out)
     training = None if training is None else records_for([("the model", system)], training)
-    steps = (1, *horizons)  # one step ahead is needed for the tests of the residuals
+    steps = (1,) if quick else (1, *horizons)  # one step ahead is needed for the tests of the residuals
     if judged is None:
-        judged = judge(system, held_out, n_init=n_init, horizons=steps, key=key, seed=seed)
+        count = QUICK_SAMPLES if quick else SAMPLES
+        judged = judge(system, held_out, n_init=n_init, horizons=steps, num_samples=count, key=key, seed=seed)
     else:
         _check_judged(judged, held_out, n_init=n_init, key=key, seed=seed)
         judged = judged_ahead(system, judged, steps)
     check_measured(judged)
-    own = None if training is None else _score_training(system, training, judged)
+    with doing("scoring: training records"):
+        own = None if training is None else _score_training(system, training, judged)
     tests = residual_tests(judged.predictions[1], judged.episodes)
     errors = _record_errors(judged)
     shown = _shown(errors)
@@ -149,7 +156,7 @@ def build(
         residuals=tests,
         shown=shown,
         record_errors=errors,
-        state_space=_state_space(system, judged, shown[0], training),
+        state_space=None if quick else _state_space(system, judged, shown[0], training),
         history=system.history,
         settings=_settings.merged(
             system.describe(), _settings.describe_training(model), _settings.describe_run(judged), settings
@@ -185,17 +192,24 @@ def _state_space(system: AbstractPredictor, judged: Judged, index: int, training
     if not isinstance(system, System):
         return None
     visited = judged.episodes if training is None else judged_part(training)
-    return StateSpace(system.smooth(judged.episodes[index]), transition_slices(system, visited))
+    with doing("smoothing states"):
+        return StateSpace(system.smooth(judged.episodes[index]), transition_slices(system, visited))
 
 
 def _score_training(system: AbstractPredictor, training: Episodes, judged: Judged) -> Score | None:
-    """The free run on about as much training data as was held out."""
-    part = [episode for episode in judged_part(training) if len(episode) > judged.n_init + 3]
+    """The free run on about as much training data as was held out, in runs that are no longer: errors grow with time,
+    and records of the same length share their programs."""
+    longest = max(len(episode) for episode in judged.episodes)
+    part = [
+        episode.head(min(longest, len(episode)))
+        for episode in judged_part(training)
+        if len(episode) > judged.n_init + 3
+    ]
     if not part:
         return None
     lengths = np.cumsum([len(episode) for episode in part])
     chosen = Episodes(part[: int(np.searchsorted(lengths, judged.episodes.num_steps)) + 1])
-    return judge(system, chosen, n_init=judged.n_init, key=judged.key).free_run
+    return judge(system, chosen, n_init=judged.n_init, num_samples=judged.num_samples, key=judged.key).free_run
 
 
 def _record_errors(judged: Judged) -> tuple[float, ...]:

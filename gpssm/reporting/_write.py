@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpssm._core._activity import doing
 from gpssm._core._random import AnyKey
 from gpssm.evaluate import Judged
 from gpssm.files._atomic import write_atomically
@@ -28,6 +29,7 @@ def report(
     title: str | None = None,
     settings: Mapping[str, str] | None = None,
     judged: Judged | None = None,
+    quick: bool = False,
     key: AnyKey = None,
     seed: int | None = None,
 ) -> Report:
@@ -44,6 +46,7 @@ def report(
         title=title,
         settings=settings,
         judged=judged,
+        quick=quick,
         key=key,
         seed=seed,
     )
@@ -56,8 +59,9 @@ def write(page: Report | Comparison, path: str | os.PathLike[str]) -> Path:
 
     The file appears whole or not at all: an interrupted call leaves an earlier one as it was.
     """
-    text = comparison_page(page) if isinstance(page, Comparison) else report_page(page)
-    target = place(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, text.encode())
+    with doing("writing the page"):
+        text = comparison_page(page) if isinstance(page, Comparison) else report_page(page)
+        target = place(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, text.encode())
     return target

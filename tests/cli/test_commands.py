@@ -133,11 +133,14 @@ def test_bars_show_bound_score_and_time_left():
 
 
 def test_a_stage_that_begins_anew_has_a_bar_of_its_own():
-    screen = Console(file=io.StringIO(), force_terminal=True, width=160, highlight=False)
+    page = io.StringIO()
+    screen = Console(file=page, force_terminal=True, width=160, highlight=False, color_system=None)
     with Bars(screen) as bars:
-        for step in (1, 5, 1, 5):
+        for step in (1, 5, 1, 4):
             bars.update(Status("L-BFGS", step, 5, 0.0, 1.0))
-        assert [task.completed for task in bars._progress.tasks] == [5, 5]
+        assert [task.completed for task in bars._progress.tasks] == [4], "what is over does not move any more"
+    kept = [line for line in page.getvalue().splitlines() if "5/5" in line or "4/5" in line]
+    assert len(kept) == 2 and "5/5" in kept[0] and "4/5" in kept[1]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from gpjax.kernels import RBF
 
 import gpssm
+from gpssm._core._activity import current
 from gpssm.evaluate import Against, Blocks, Selection, Trial, grid
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.methods import SubspaceMean
@@ -323,3 +324,18 @@ def test_a_gpssm_with_a_linear_mean_predicts():
     )
     assert not selection.rows()[0].failed
     assert selection.rows()[0].error < 0.6
+
+
+def test_each_trial_is_announced_while_it_is_made():
+    heard: list[str] = []
+
+    class Listening(gpssm.Constant):
+        """Tells what is being done while it is fitted."""
+
+        def fit(self, data: Prepared, run: Run, *, key) -> Fit:
+            activity = current()
+            heard.append("" if activity is None else activity.what)
+            return super().fit(data, run, key=key)
+
+    gpssm.select({"one": Listening(), "two": Listening()}, noise(), folds=Blocks(2), seed=0)
+    assert heard == [f"trial {i + 1} of 4: {name}" for i, name in enumerate(("one", "one", "two", "two"))]

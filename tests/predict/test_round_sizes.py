@@ -163,3 +163,26 @@ def _noting(into: list[str], what: str, function: Callable) -> Callable:
         return function(*args, **kwargs)
 
     return noted
+
+
+@pytest.mark.parametrize("kind", ["small", "lagged"])
+def test_several_horizons_at_once_are_what_each_is_by_itself(request, kind):
+    predictor, episode = request.getfixturevalue(kind), record(LENGTH, seed=7, missing=0.2)
+    horizons = (1, 3, 5)
+    together = predictor.predict_each(episode, horizons=horizons, num_samples=20, seed=3)
+    for horizon, found in zip(horizons, together, strict=True):
+        alone = predictor.predict(episode, horizon=horizon, num_samples=20, seed=3)
+        assert found.start == alone.start and len(found) == len(alone)
+        _same_run(found, alone)
+    with pytest.raises(gpssm.DataError, match="horizon=99"):
+        predictor.predict_each(episode, horizons=(1, 99))
+    with pytest.raises(gpssm.DataError, match="at least one number of steps"):
+        predictor.predict_each(episode, horizons=())
+
+
+def test_several_horizons_cost_one_program(small):
+    episode = record(LENGTH, seed=7)
+    small.predict_each(episode, horizons=(3, 6), num_samples=24, seed=0)
+    compiled.clear()
+    small.predict_each(episode, horizons=(5, 6), num_samples=24, seed=0)
+    assert not compiled, "horizons are numbers, not programs"

@@ -146,3 +146,21 @@ def test_records_without_measurements_are_refused():
     silent = gpssm.Episode(y=y, u=known.u, dt=0.1, output_names=["level"], input_names=["valve"])
     with pytest.raises(gpssm.DataError, match="nothing to judge by"):
         reporting.build(constant(), gpssm.Episodes([silent]), n_init=CONTEXT)
+
+
+def test_a_quick_look_has_free_runs_and_single_steps_only():
+    episodes = records()
+    made = reporting.build(system(), episodes, quick=True, seed=KEY)
+    assert [score.name for score in made.scores] == ["1 step", "free run"]
+    assert made.state_space is None
+    assert len(made.simulations[0].samples) == len(made.predictions[1][0].samples) == 40
+    assert made.verdict.headline
+
+
+def test_training_runs_are_no_longer_than_those_held_out():
+    held_out, training = records((40, 40), seed=8), records((90, 90, 90), seed=9)
+    made = reporting.build(system(), held_out, training=training, quick=True, seed=KEY)
+    heads = gpssm.Episodes([episode.head(40) for episode in training][:2])  # as many steps as were held out
+    again = judge(system(), heads, n_init=made.n_init, num_samples=40, seed=KEY).free_run
+    assert made.training_score is not None
+    assert made.training_score.facts() == again.facts()

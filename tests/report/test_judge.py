@@ -28,6 +28,14 @@ def test_numbers_do_not_depend_on_what_else_is_asked():
     np.testing.assert_array_equal(few.scores[0].pit, many.scores[1].pit)
 
 
+def test_nor_do_those_of_a_model_that_runs_once_for_all_horizons():
+    episodes = records((30, 26), seed=3)
+    few, many = (judge(system(), episodes, horizons=h, num_samples=24, seed=KEY) for h in ((5,), (1, 5)))
+    for one, other in zip(few.predictions[5], many.predictions[5], strict=True):
+        np.testing.assert_allclose(one.samples, other.samples, atol=1e-9)
+    assert len(many.simulations[0].samples) == len(many.predictions[1][0].samples) == many.num_samples == 24
+
+
 def test_padding_changes_nothing():
     """Records of unequal length are filled up to compile once; the fill must not be seen."""
     episodes = records()

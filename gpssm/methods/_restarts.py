@@ -1,0 +1,108 @@
+"""One method from several seeds: one after the other or in processes, and all the way or with a first look."""
+
+import pickle
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from gpssm._core._activity import doing
+from gpssm._core._precision import double_precision
+from gpssm._core._result import FitError, Result
+from gpssm.evaluate._trial import numbers_of
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
+from gpssm.fitting._interrupt import Interruption
+from gpssm.methods._combine import best_of, compared
+from gpssm.methods._shortened import shortened
+from gpssm.pools import AbstractPool, Lost, Serial
+
+
+class Restarts(AbstractMethod):
+    """Fit one method from several seeds and keep the best, because training ends in a poor optimum now and then.
+
+    The best is found as in `BestOf`. With `look` below one, every start makes this share of the method's steps first,
+    and the best quarter of them is fitted in full: 8 starts with `look=0.1` cost less than three. That needs a method
+    that has steps (`Variational`, `Polished`, and what is made of them); any other is fitted in full. With
+    `pool=ProcessPool(2)` starts run in processes, which share compiled programs. The result is the same in however
+    many; checkpoints are kept where one fit follows the other, and so is the order then.
+    """
+
+    method: AbstractMethod
+    count: int = 3
+    look: float = 1.0
+    """Share of its steps that each start makes before the best go on."""
+    pool: AbstractPool = eqx.field(static=True, default=Serial())
+
+    def __check_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count={self.count}: need at least one start")
+        if not 0.0 < self.look <= 1.0:
+            raise ValueError(f"look={self.look}: need a share above 0 and up to 1")
+
+    @property
+    def deterministic(self) -> bool:
+        return self.method.deterministic
+
+    def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """Fit from each seed; the first is that of the key itself."""
+        starts = list(range(1 if self.method.deterministic else self.count))
+        first = shortened(self.method, self.look) if self.look < 1.0 and len(starts) > 1 else None
+        if first is not None:
+            looked = self._fitted(first, starts, data, run.within("look"), key, "first look")
+            if run.interrupted or not any(made.result.good for made in looked.values()):
+                return best_of(list(looked.values()), data, run, self, key)
+            starts = _best(looked, max(1, self.count // 4), data, run, key)
+            run.say(f"starts {', '.join(str(i + 1) for i in starts)} go on")
+        made = self._fitted(self.method, starts, data, run, key, "start")
+        return best_of(list(made.values()), data, run, self, key)
+
+    def _fitted(
+        self, method: AbstractMethod, starts: Sequence[int], data: Prepared, run: Run, key: PRNGKeyArray, what: str
+    ) -> dict[int, Fit]:
+        """The fits by number of the start, in the order of the starts, up to an interrupted one."""
+        keys = {i: key if i == 0 else jr.fold_in(key, i) for i in starts}
+        if isinstance(self.pool, Serial) or run.store is not None or len(starts) == 1:
+            made: dict[int, Fit] = {}
+            for i in starts:
+                run.say(f"{what} {i + 1} of {self.count}")
+                made[i] = method.fit(data, run.within(str(i + 1)), key=keys[i])
+                if made[i].result is Result.interrupted:
+                    break
+            return made
+        # Without what was made of the data here.
+        bare = Prepared(data.episodes, data.scaler, data.validation, data.start)
+        tasks = [pickle.dumps((method, bare, numbers_of(keys[i]))) for i in starts]
+        found: dict[int, Fit] = {}
+        with doing(f"{what}: {len(tasks)} in processes"):
+            for n, answer in self.pool.run(fitted_elsewhere, tasks):
+                if isinstance(answer, Lost):
+                    run.say(f"{what} {starts[n] + 1} is lost: {answer.reason}")
+                    continue
+                found[starts[n]] = pickle.loads(answer)
+                run.say(f"{what} {starts[n] + 1}: {len(found)} of {len(tasks)} done")
+                if run.interrupted:
+                    break
+        if not found:
+            raise FitError("every process that made a start has died")
+        return {i: found[i] for i in starts if i in found}
+
+
+@double_precision
+def fitted_elsewhere(task: bytes) -> bytes:
+    """One start in another process. As bytes, because arrays are read in the precision of the thread that reads."""
+    method, data, (numbers, kind) = pickle.loads(task)
+    key = jr.wrap_key_data(np.asarray(numbers), impl=kind)
+    with Interruption(lambda message: None) as interruption:
+        return pickle.dumps(method.fit(data, Run(interruption=interruption), key=key))
+
+
+def _best(fits: dict[int, Fit], count: int, data: Prepared, run: Run, key: PRNGKeyArray) -> list[int]:
+    """The numbers of the best starts, in their own order."""
+    good = {i: made for i, made in fits.items() if made.result.good}
+    if len(good) <= count:
+        return list(good)
+    values, _ = compared(list(good.values()), data, run, key)
+    order = np.argsort(-np.asarray(values), kind="stable")
+    return sorted(list(good)[j] for j in order[:count])
