@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Sequence
 
 import equinox as eqx
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
@@ -72,7 +73,7 @@ class Restarts(AbstractMethod):
                     break
             return made
         # Without what was made of the data here.
-        bare = Prepared(data.episodes, data.scaler, data.validation, data.start)
+        bare = Prepared(data.episodes, data.scaler, data.validation, data.start, data.room)
         tasks = [pickle.dumps((method, bare, numbers_of(keys[i]))) for i in starts]
         found: dict[int, Fit] = {}
         with doing(f"{what}: {len(tasks)} in processes"):
@@ -93,7 +94,7 @@ class Restarts(AbstractMethod):
 def fitted_elsewhere(task: bytes) -> bytes:
     """One start in another process. As bytes, because arrays are read in the precision of the thread that reads."""
     method, data, (numbers, kind) = pickle.loads(task)
-    key = jr.wrap_key_data(np.asarray(numbers), impl=kind)
+    key = jr.wrap_key_data(jnp.asarray(numbers), impl=kind)
     with Interruption(lambda message: None) as interruption:
         return pickle.dumps(method.fit(data, Run(interruption=interruption), key=key))
 

@@ -16,23 +16,24 @@ from gpssm.fitting._batches import AbstractBatches, FullBatch
 from gpssm.fitting._identity import digest_tree
 from gpssm.fitting._interrupt import Stopped
 from gpssm.fitting._plateau import Plateau
-from gpssm.fitting._problem import Problem, Training, Tree, finish, held_out_bound
+from gpssm.fitting._problem import Problem, Training, Tree, finish
 from gpssm.fitting._progress import Status
 from gpssm.fitting._stage import Stage
 from gpssm.optimisers._base import AbstractOptimiser, Trained
 from gpssm.optimisers._loop import MAX_ROLLBACKS, Snapshot, drive, start
 from gpssm.optimisers._rates import Rates, adam, unknown_parameters
+from gpssm.optimisers._watch import Watch
 
 AVERAGED = 50
 """Last steps over which the bound is averaged."""
-WATCH_EVERY = 200
-"""Steps between two looks at held-out episodes."""
 
 
 class Adam(AbstractOptimiser):
     """Steps of Adam with cosine decay, a rate for each group of parameters, and clipped gradients.
 
     A run of steps that ends in NaN is undone and tried again with half the rate; NaN parameters are never returned.
+    Held-out episodes are looked at every 200 steps; should their bound end clearly below its best, the model of that
+    step is returned.
     """
 
     steps: int = 2000
@@ -70,21 +71,22 @@ class Adam(AbstractOptimiser):
         loop_key, finish_key, watch_key = jr.split(key, 3)
         history = History(float(np.sum(np.asarray(data.valid))), averaged=AVERAGED)
         result, last = Result.finished, None
-        resumed = None if stage.store is None else stage.resume(start(tree, data, optimiser, training.freeze)[1])
+        watch, resumed = Watch(held_out, tree), None
+        if stage.store is not None:
+            resumed = stage.resume(watch.stored(start(tree, data, optimiser, training.freeze)[1]))
         if resumed is not None:
             history = resumed.history
-            last = Snapshot(resumed.step, resumed.state, None, None, resumed.rollbacks)
+            last = Snapshot(resumed.step, watch.restored(resumed.state), None, None, resumed.rollbacks)
             tree = last.tree
         elif self.transformation is None:
             _warn_of_unknown(tree, training, history, stage)
         began = time.monotonic() - history.seconds
-        score = history.held_out[-1][1] if history.held_out else None
         snapshots = self.iterate(tree, training, stage, resume=last, key=loop_key)
 
         def write() -> None:
             if last is not None:
                 history.seconds = time.monotonic() - began
-                stage.write(last.state, last.step, history, rollbacks=last.rollbacks)
+                stage.write(watch.stored(last.state), last.step, history, rollbacks=last.rollbacks)
 
         try:
             for snapshot in snapshots:
@@ -96,9 +98,8 @@ class Adam(AbstractOptimiser):
                     last = snapshot
                     continue
                 history.append(snapshot.trace)
-                if held_out is not None and (snapshot.step % WATCH_EVERY == 0 or snapshot.step == self.steps):
-                    score = held_out_bound(finish(tree, data, key=finish_key)[0], held_out, key=watch_key)
-                    history.held_out.append((snapshot.step, score))
+                watch.look(tree, data, snapshot.step, self.steps, history, (finish_key, watch_key))
+                score = history.held_out[-1][1] if history.held_out else None
                 stage.update(_status(stage.shown, snapshot, history, self.steps, began, score))
                 if self.stop is not None and self.stop.reached(history.bound):
                     result = Result.plateau
@@ -106,7 +107,7 @@ class Adam(AbstractOptimiser):
                 last = snapshot
                 if snapshot.step < self.steps:
                     history.seconds = time.monotonic() - began
-                    stage.keep(snapshot.state, snapshot.step, history, rollbacks=snapshot.rollbacks)
+                    stage.keep(watch.stored(snapshot.state), snapshot.step, history, rollbacks=snapshot.rollbacks)
                     stage.check()
             if last is not None and last.rollbacks > MAX_ROLLBACKS:
                 result = Result.diverged
@@ -117,6 +118,10 @@ class Adam(AbstractOptimiser):
         except PeerLostError:
             write()
             raise
+        tree, back = watch.kept(tree, history)
+        if back is not None:
+            history.events.append(f"{stage.shown}: {back}")
+            stage.say(history.events[-1])
         tree, finished = finish(tree, data, key=finish_key)
         result = result if finished else Result.diverged
         history.events.append(f"{stage.shown}: {result.value}")

@@ -20,7 +20,7 @@ from gpssm.evaluate import _judge, _trial
 from gpssm.fitting import Fit, Prepared, Run
 from gpssm.methods import _variational
 from gpssm.methods._q_x import reader_of
-from gpssm.optimisers import Adam, _adam
+from gpssm.optimisers import Adam, _watch
 from tests.faults.broken_numbers import _BREAKING, _gradients_break
 from tests.optimisers.small_task import EVERY, finite
 from tests.reference.small_system import record, records
@@ -62,8 +62,8 @@ def nan_in_scoring(rng: np.random.Generator, count: int, folder: Path) -> Iterat
 
 
 def _watched(rng: np.random.Generator) -> bool:
-    look, bad = _adam.held_out_bound, int(rng.integers(2))
-    with mock.patch.object(_adam, "WATCH_EVERY", EVERY), mock.patch.object(_adam, "held_out_bound") as watched:
+    look, bad = _watch.held_out_bound, int(rng.integers(2))
+    with mock.patch.object(_watch, "WATCH_EVERY", EVERY), mock.patch.object(_watch, "held_out_bound") as watched:
         watched.side_effect = lambda *a, **k: np.nan if watched.call_count - 1 == bad else look(*a, **k)
         method = gpssm.Variational(gpssm.ModelSpec(1, num_inducing=6), q_x=gpssm.Network(4), optimiser=Adam(STEPS))
         made = gpssm.fit(records(), method, validation=gpssm.Episodes([record(30, seed=8)]), progress=gpssm.Silent())

@@ -8,7 +8,7 @@ import pytest
 
 import gpssm
 from gpssm.inference import BiRNN, Explicit, MeanField, MonteCarlo, NaturalGradient
-from gpssm.optimisers import Minibatches, _adam
+from gpssm.optimisers import Minibatches, _watch
 from tests.optimisers.small_task import Task, finite, padded, sparse_model
 
 STEPS = 400
@@ -20,7 +20,8 @@ def trained():
     network = BiRNN.create(outputs=1, inputs=1, state_dim=1, hidden=3, skip=jnp.eye(1), key=jr.key(0))
     task = Task(sparse_model(), MeanField(network, NaturalGradient(0.1), MonteCarlo(1)), data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_adam, "WATCH_EVERY", 100)
+        patch.setattr(_watch, "WATCH_EVERY", 100)
+        patch.setattr(_watch, "FELL", np.inf)  # it does fall here, and the last model is what is looked at below
         done = task.train(task.adam(STEPS, batches=Minibatches(3)), held_out=held_out, key=jr.key(0))
     return task.model, done, held_out
 
