@@ -160,13 +160,15 @@ class Selection:
         reference = None if best is None else self._by_fold(best, "value")
         return tuple(self._row(name, reference) for name in self.candidates)
 
-    def table(self) -> str:
-        """The summary as text; `>` marks the winner, `*` the best average."""
+    def table(self, chosen: str | None = None) -> str:
+        """The summary as text; `>` marks the winner, or what somebody has chosen by another rule, `*` the best
+        average."""
+        chosen = self.winner if chosen is None else chosen
         width = max(len("candidate"), *(len(name) for name in self.candidates))
         heads = "".join(f"  {head:>15}" for head in ("value", "log density", "error", "shortfall"))
         lines = [f"  {'candidate':<{width}}{heads}  {'fit %':>6}  {'in band':>7}"]
         for row in self.rows():
-            mark = (">" if row.candidate == self.winner else " ") + ("*" if row.candidate == self.best else " ")
+            mark = (">" if row.candidate == chosen else " ") + ("*" if row.candidate == self.best else " ")
             if row.failed:
                 lines.append(f"{mark}{row.candidate:<{width}}  failed: {row.failed[0]}" + _more(row.failed))
                 continue

@@ -156,7 +156,7 @@ class Auto(AbstractMethod):
         if mix is not None:
             parts = ", ".join(f"{100 * share:.0f} % {name}" for name, share in shares.items())
             why += f"; likelier still is a mixture of {parts}"
-        run.say(f"{selection.table()}\n{why}")
+        run.say(f"{selection.table(best)}\n{why}")
         fits = []
         for name in shares:
             run.say(f"fitting {name} to all records")
@@ -168,7 +168,7 @@ class Auto(AbstractMethod):
             system = MixturePredictor(tuple(fit.system for fit in fits), tuple(shares.values()), width)
             seconds = sum(fit.history.seconds for fit in fits)
             made = Fit.of(system, self, Result.finished, History(float(data.episodes.num_steps), seconds=seconds))
-        told = made.with_event(why).with_event(selection.table())
+        told = made.with_event(why).with_event(selection.table(best))
         return replace(told.by(self), parts=tuple(tried.fits.values()))
 
     def _refitted(self, tried: Tried, name: str, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:

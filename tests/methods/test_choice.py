@@ -66,7 +66,7 @@ def test_with_little_time_the_simple_methods_are_tried_all_the_same():
         y[t + 1] = 0.8 * y[t] + 0.5 * u[t] + 0.02 * rng.standard_normal()
     data = gpssm.Episodes([gpssm.Episode(y=y, u=u)])
     made = gpssm.fit(data, gpssm.Auto(minutes=0.01), progress=gpssm.Silent(), seed=0)
-    assert [type(part.method).__name__ for part in made.parts] == ["Constant", "Subspace", "ARX", "ARX"]
+    assert [type(part.method).__name__ for part in made.parts] == ["Constant", "Subspace", "Subspace", "ARX", "ARX"]
     with pytest.raises(ValueError, match="minutes"):
         gpssm.Auto(minutes=0.0)
 
