@@ -239,3 +239,14 @@ def test_kinds_of_starts_differ_in_what_is_noise():
         np.testing.assert_array_equal(noisy.A, start.A)
         assert np.all(noisy.R >= 0.3) and np.all(np.diagonal(noisy.Q) < np.diagonal(start.Q))
         assert np.all(lively.R < start.R) and np.all(np.diagonal(lively.Q) > np.diagonal(start.Q))
+
+
+def test_free_runs_have_a_share_where_the_ends_of_the_records_ask_for_it():
+    """What was judged is told, decides, and changes nothing else."""
+    plain = gpssm.fit(records(), Linear(2, iterations=30), progress=gpssm.Silent())
+    (told,) = (event for event in plain.history.events if event.startswith("free run"))
+    share = float(told.split("a share of ")[1].split()[0])
+    with_it, without = (float(part.split()[0]) for part in (told.split("records ")[1], told.split(", ")[1]))
+    assert share == (0.3 if 1.02 * with_it < without else 0.0)
+    none = learnt(records(), Linear(2, iterations=30, simulation_weight=share))
+    np.testing.assert_array_equal(none.model.emission.weight, plain.system.model.emission.weight)
