@@ -42,7 +42,7 @@ def records(missing: float = 0.0) -> gpssm.Episodes:
 
 @constant
 def fitted() -> gpssm.System:
-    return learnt(records(missing=0.1), Linear(2, iterations=60))
+    return learnt(records(missing=0.1), Linear(2, iterations=60, simulation_weight=0.0))
 
 
 def as_reference(identified: gpssm.System) -> LinearModel:
@@ -95,7 +95,7 @@ def test_what_stands_at_missing_entries_does_not_matter():
     hidden = gpssm.Episodes(
         [gpssm.Episode(y=np.where(e.observed, e.y, 7.0), u=e.u, mask=e.observed, name=e.name) for e in episodes]
     )
-    again = learnt(hidden, Linear(2, iterations=60))
+    again = learnt(hidden, Linear(2, iterations=60, simulation_weight=0.0))
     np.testing.assert_array_equal(again.model.transition.mean.state_matrix, fitted().model.transition.mean.state_matrix)
 
 
@@ -201,7 +201,7 @@ def small_system(seed: int) -> tuple[LinearModel, gpssm.Episodes]:
 def above_the_truth(seed: int) -> float:
     """How much more likely the found model is than the one that made the data, in nats."""
     true, episodes = small_system(seed)
-    identified = learnt(episodes, Linear(len(true.c)))
+    identified = learnt(episodes, Linear(len(true.c), simulation_weight=0.0))
     log_scale = np.log(identified.scaler.output_scale.item())
     found = kalman_evidence(identified, episodes) - episodes.num_steps * log_scale
     return found - sum(evidence(true, e.y, e.u, e.observed) for e in episodes)
@@ -239,3 +239,14 @@ def test_kinds_of_starts_differ_in_what_is_noise():
         np.testing.assert_array_equal(noisy.A, start.A)
         assert np.all(noisy.R >= 0.3) and np.all(np.diagonal(noisy.Q) < np.diagonal(start.Q))
         assert np.all(lively.R < start.R) and np.all(np.diagonal(lively.Q) > np.diagonal(start.Q))
+
+
+def test_free_runs_have_a_share_where_the_ends_of_the_records_ask_for_it():
+    """What was judged is told, decides, and changes nothing else."""
+    plain = gpssm.fit(records(), Linear(2, iterations=30), progress=gpssm.Silent())
+    (told,) = (event for event in plain.history.events if event.startswith("free run"))
+    share = float(told.split("a share of ")[1].split()[0])
+    with_it, without = (float(part.split()[0]) for part in (told.split("records ")[1], told.split(", ")[1]))
+    assert share == (0.3 if 1.02 * with_it < without else 0.0)
+    none = learnt(records(), Linear(2, iterations=30, simulation_weight=share))
+    np.testing.assert_array_equal(none.model.emission.weight, plain.system.model.emission.weight)

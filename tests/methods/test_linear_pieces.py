@@ -126,6 +126,18 @@ def test_noises_that_are_wrong_by_orders_of_magnitude_are_found():
     assert np.all(np.abs(np.log(np.diag(found.Q) / np.diag(true.Q))) < np.log(2.0))
 
 
+def test_records_that_were_not_fitted_tell_how_much_more_noise_there_is():
+    """Of a sixteenth of the process noise about sixteen times is asked for; of the true one, none more."""
+    rng, true = np.random.default_rng(6), system()
+    x, u, y = true.m0, rng.standard_normal((400, 2)), np.empty((400, OUTPUTS))
+    for t in range(400):
+        y[t] = true.C @ x + true.b + np.sqrt(true.R) * rng.standard_normal(OUTPUTS)
+        x = true.A @ x + true.B @ u[t] + true.c + rng.multivariate_normal(np.zeros(ORDER), true.Q)
+    unseen = [gpssm.Episode(y=y, u=u)]
+    assert _simulated.noise_factor(replace(true, Q=true.Q / 16.0), unseen) in (8.0, 16.0, 32.0)
+    assert _simulated.noise_factor(true, unseen) == 1.0
+
+
 def standard(A: np.ndarray) -> LinearSystem:
     """With x[0] ~ N(0, I) and diagonal noises, as they are searched for."""
     Q, R = np.diag([0.1, 0.2]), np.array([0.3, 0.4])

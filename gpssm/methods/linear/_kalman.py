@@ -14,11 +14,14 @@ from gpssm._core._params import Positive, cast, val
 from gpssm._core._result import Result
 from gpssm._core._rounds import Evaluation
 from gpssm.data import DataError, Episodes
+from gpssm.data._episodes import part_of
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Stage, Status
 from gpssm.fitting._search import search
 from gpssm.methods.linear._objective import Objective, Shapes
 from gpssm.methods.linear._score import evidence
+from gpssm.methods.linear._simulated import free_run_error, noise_factor
 from gpssm.methods.linear._start import linear_starts, of_other_kinds, shrunk, spectral_radius
+from gpssm.methods.linear._subspace import ENOUGH, heads_and_tails, pieces
 from gpssm.models import GPSSM, LinearGaussian, LinearMean, LinearTransition
 from gpssm.predict import LinearSystem, System
 from gpssm.predict._kalman import grouped
@@ -27,6 +30,8 @@ FIRST = 40
 """Iterations from each start, before the best of them goes on."""
 SEARCHED = 4
 """Starts that are searched from: so many of the most likely ones, of different kinds."""
+SHARE = 0.3
+"""Of free runs in the objective, where they are found to need one."""
 SPREAD = 0.1
 """Of starts at random around the best one."""
 
@@ -50,13 +55,15 @@ class Linear(AbstractMethod):
     """A model that explains single steps well can still explode in a long free run. Growth of A^1024 beyond that of an
     integrator is therefore penalised in the search, and should the largest absolute eigenvalue of A end above this
     nevertheless, A is scaled down to it. Systems known to be unstable need a larger one."""
-    simulation_weight: float = 0.0
+    simulation_weight: float | None = None
     """Maximum likelihood judges single steps. Where no linear model is right, the best one for long free runs is
     another: above zero, a second search, from the first one's end, maximises this share of the log-density of each
-    output in a free run from the initial distribution, plus the rest of the evidence."""
+    output in a free run from the initial distribution, plus the rest of the evidence. None takes a share of 0.3 if it
+    brings free runs over the ends of the records closer, in short searches that have not seen them, and else none. With
+    such a share the process noise is raised to what those ends ask for: bands must know what the model misses."""
 
     def __check_init__(self) -> None:
-        if not 0.0 <= self.simulation_weight <= 1.0:
+        if self.simulation_weight is not None and not 0.0 <= self.simulation_weight <= 1.0:
             raise ValueError(f"simulation_weight={self.simulation_weight}: must lie between 0 and 1")
         if self.order < 1:
             raise ValueError(f"order={self.order}: a state-space model needs at least one state")
@@ -80,10 +87,16 @@ class Linear(AbstractMethod):
             )
         found = self._searched(first, objective, shapes, run, key)
         history = History(float(data.episodes.num_steps))
-        if self.simulation_weight > 0.0 and not found.interrupted:
-            blended = Objective(objective.groups, self.max_radius, self.simulation_weight)
+        share, wider, told = (self.simulation_weight or 0.0), 1.0, ""
+        if self.simulation_weight is None and not found.interrupted:
+            share, wider, told = self._judged_share(scaled, shapes, run)
+            found = found._replace(interrupted=run.interrupted)
+        if share > 0.0 and not found.interrupted:
+            blended = Objective(objective.groups, self.max_radius, share)
             found = climb(found.system, blended, shapes, self.iterations, run.stage("free-run", shown="free run"))
-            history.events.append(f"free run: a share of {self.simulation_weight} in the objective")
+            found = found._replace(system=replace(found.system, Q=wider * found.system.Q))
+        if share > 0.0 or told:
+            history.events.append(f"free run: a share of {share} in the objective{told}")
         system = _stabilised(found.system, self.max_radius, history)
         values = np.asarray([first[0].value, evidence(found.system, objective.groups)])
         history.bound = values / data.episodes.num_steps
@@ -94,6 +107,30 @@ class Linear(AbstractMethod):
         history.seconds = time.monotonic() - began
         made = System(_model(system), data.scaler, data.channels)
         return Fit.of(made, self, Result.interrupted if found.interrupted else Result.finished, history)
+
+    def _judged_share(self, scaled: Episodes, shapes: Shapes, run: Run) -> tuple[float, float, str]:
+        """The share of free runs under which those over the ends of the records are closest, how many times the process
+        noise those then ask for, and why."""
+        heads, tails = heads_and_tails(pieces(scaled))
+        starts = linear_starts(part_of(heads), self.order, max_radius=self.max_radius) if heads else []
+        plain = Objective(grouped(heads), self.max_radius)
+        first = _ranked(starts, plain)
+        if not first:
+            return 0.0, 1.0, ""
+        steps, errors = min(FIRST, self.iterations), {}
+        found = climb(first[0].system, plain, shapes, steps, run.stage("ends", shown="ends of the records"))
+        for share in (0.0, SHARE):
+            if share > 0.0 and not found.interrupted:
+                blended, stage = Objective(plain.groups, self.max_radius, share), run.stage("ends-free-run")
+                found = climb(found.system, blended, shapes, steps, stage)
+            stable = replace(found.system, A=shrunk(found.system.A, self.max_radius))
+            with np.errstate(all="ignore"):
+                errors[share] = np.sqrt(free_run_error(stable, tails))
+        told = f": error over the ends of the records {errors[SHARE]:.3g} with {SHARE}, {errors[0.0]:.3g} with none"
+        if not errors[SHARE] * ENOUGH < errors[0.0]:
+            return 0.0, 1.0, told
+        wider = noise_factor(stable, tails)
+        return SHARE, wider, f"{told}; process noise times {wider:.3g}, as the ends ask for"
 
     def _searched(
         self, first: list["Climbed"], objective: Objective, shapes: Shapes, run: Run, key: PRNGKeyArray

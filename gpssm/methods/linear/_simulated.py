@@ -17,6 +17,10 @@ DOUBT = 1e-3
 """Ridge, in units of the scaled outputs, on first states and on how inputs act."""
 CONTEXT = 20
 """Samples that are read before a free run."""
+FACTORS = tuple(2.0**power for power in range(9))
+"""For process noise, of which the best is taken."""
+GAIN = 0.1
+"""Nats a sample that more process noise must gain."""
 LOOKED_AT = 400
 """Steps from which noises are found: more of them change little and take longer."""
 
@@ -119,6 +123,22 @@ def with_noises_found(system: LinearSystem, records: Sequence[Episode]) -> Linea
         options = {"maxfev": 70, "xatol": 0.05, "fatol": 0.1, "initial_simplex": corners}
         found = minimize(loss, corners[0], method="Nelder-Mead", options=options)
     return scaled(found.x)
+
+
+def noise_factor(system: LinearSystem, records: Sequence[Episode]) -> float:
+    """How many times the process noise makes single steps and free runs over records that the system has not seen most
+    likely together: what it misses there is more than what it missed where it was fitted. Never less noise, and as it
+    is where more would gain little: noise also makes the filter trust the model less."""
+    with np.errstate(all="ignore"):
+        tried = {
+            factor: sum(_log_densities(replace(system, Q=factor * system.Q), record) for record in records)
+            for factor in FACTORS
+        }
+    finite = {factor: value for factor, value in tried.items() if np.isfinite(value)}
+    best = max(finite, key=lambda factor: finite[factor], default=1.0)
+    count = sum(int(record.observed.sum()) for record in records)
+    # Where the noise as it is explains nothing at all, any other is a gain.
+    return best if finite.get(best, 0.0) > finite.get(1.0, -np.inf) + GAIN * count else 1.0
 
 
 def _log_densities(system: LinearSystem, record: Episode) -> float:

@@ -95,7 +95,7 @@ def direct_units(data: Prepared, direct: bool | None, run: Run, orders: Sequence
 
 def _error_at_ends(records: list[Episode], orders: Sequence[int], run: Run, *, direct: bool) -> float:
     """The least error over the ends of the records, of models of several orders that have not seen them."""
-    heads, tails = _heads_and_tails(records)
+    heads, tails = heads_and_tails(records)
     if not heads:
         return np.inf
     if direct:
@@ -117,7 +117,7 @@ def pieces(scaled: Iterable[Episode]) -> list[Episode]:
     return long or found
 
 
-def _heads_and_tails(records: list[Episode]) -> tuple[list[Episode], list[Episode]]:
+def heads_and_tails(records: list[Episode]) -> tuple[list[Episode], list[Episode]]:
     """The first three quarters of records that are long enough, and the rest with a few samples to start from."""
     long = [record for record in records if 3 * len(record) // 4 >= SHORTEST]
     heads = [record[: 3 * len(record) // 4] for record in long]
@@ -136,7 +136,7 @@ def _errors(heads: list[Episode], tails: list[Episode], orders: Sequence[int], r
 
 def _chosen(records: list[Episode], orders: Sequence[int], run: Run) -> tuple[int, str]:
     """The smallest order that is about as good as the best, on the ends of the records."""
-    heads, tails = _heads_and_tails(records)
+    heads, tails = heads_and_tails(records)
     if not heads:
         return orders[0], ", because the records are too short to compare more"
     errors = _errors(heads, tails, orders, run)
