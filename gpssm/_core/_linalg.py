@@ -67,6 +67,25 @@ def transposed(a: Float[Array, "I J"]) -> Float[Array, "J I"]:
     return lax.optimization_barrier(a.T)
 
 
+@jax.custom_vjp
+def weighted_gram(rows: Float[Array, "M N"], weights: Float[Array, " N"]) -> Float[Array, "M M"]:
+    """rows diag(weights) rows', whose derivative knows that it is symmetric: one product with N columns, not two."""
+    return (rows * weights[None, :]) @ rows.T
+
+
+def _weighted_gram_fwd(rows: Array, weights: Array) -> tuple[Array, tuple[Array, Array]]:
+    return weighted_gram(rows, weights), (rows, weights)
+
+
+def _weighted_gram_bwd(saved: tuple[Array, Array], cotangent: Array) -> tuple[Array, Array]:
+    rows, weights = saved
+    turned = (cotangent + cotangent.T) @ rows
+    return turned * weights[None, :], 0.5 * jnp.sum(rows * turned, axis=0)
+
+
+weighted_gram.defvjp(_weighted_gram_fwd, _weighted_gram_bwd)
+
+
 def factorise(matrix: Float[Array, "M M"], jitter: float) -> Factor:
     """Cholesky factor of a symmetric positive matrix and its inverse; NaN if even the largest jitter does not help."""
     return Factor(*_factorise(jitter, matrix))

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssm._core._linalg import ESCALATIONS, Factor, base_jitter, factorise, product, rounding_jitter, small_cholesky
+from gpssm._core._linalg import (
+    ESCALATIONS,
+    Factor,
+    base_jitter,
+    factorise,
+    product,
+    rounding_jitter,
+    small_cholesky,
+    weighted_gram,
+)
 from tests.reference.compiling import jit
 from tests.reference.differences import assert_derivatives
 
@@ -159,3 +168,23 @@ def test_derivatives_of_small_cholesky(size):
 def test_jitters_fit_the_precision():
     assert 0.0 < rounding_jitter(jnp.dtype(np.float64)) < 1e-13 < rounding_jitter(jnp.dtype(np.float32)) < 1e-5
     assert 0.0 < base_jitter(jnp.dtype(np.float64)) < base_jitter(jnp.dtype(np.float32)) < 1e-4
+
+
+def test_a_weighted_gram_and_its_derivatives():
+    """Against central differences of the sum that defines it, with a cotangent that is not symmetric."""
+    rng = np.random.default_rng(0)
+    rows, weights, cotangent = rng.standard_normal((3, 7)), rng.uniform(0.5, 2.0, 7), rng.standard_normal((3, 3))
+
+    def value(rows: np.ndarray, weights: np.ndarray) -> float:
+        return float(np.einsum("ij,in,n,jn->", cotangent, rows, weights, rows))
+
+    gram, pull = jax.vjp(weighted_gram, jnp.asarray(rows), jnp.asarray(weights))
+    np.testing.assert_allclose(gram, np.einsum("in,n,jn->ij", rows, weights, rows), rtol=1e-13)
+    for part, slope in enumerate(pull(jnp.asarray(cotangent))):
+        point = (rows, weights)[part]
+        for index in np.ndindex(*point.shape):
+            step = np.zeros_like(point)
+            step[index] = 1e-5
+            there = [point + step, point - step]
+            ends = [value(moved, weights) if part == 0 else value(rows, moved) for moved in there]
+            assert float(slope[index]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-7, abs=1e-8)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from gpssm._core._gaussian import LOG_2PI
-from gpssm._core._linalg import factorise, rounding_jitter
+from gpssm._core._linalg import factorise, rounding_jitter, weighted_gram
 
 Dimension = int | Int[Array, ""]
 """Which state; a number of the program itself where many states share one."""
@@ -38,13 +38,13 @@ class Statistics(eqx.Module):
     ) -> "Statistics":
         """From projected inputs and unexplained variances for each basis, residuals and variances of the next
         states."""
-        weighted = [features * weights[None, :] for features, _ in projected]
+        weighted = weights[:, None] * residuals
         shifts, misfits = [], []
         for d in range(residuals.shape[1]):
             basis = d % len(projected)
-            shifts.append(weighted[basis] @ residuals[:, d])
+            shifts.append(projected[basis][0] @ weighted[:, d])
             misfits.append(jnp.sum(weights * (residuals[:, d] ** 2 + variances[:, d] + projected[basis][1])))
-        grams = [scaled @ features.T for scaled, (features, _) in zip(weighted, projected, strict=True)]
+        grams = [weighted_gram(features, weights) for features, _ in projected]
         return cls(jnp.stack(grams), jnp.stack(shifts), jnp.stack(misfits), jnp.sum(weights))
 
     def optimum(self, dimension: Dimension, noise: Float[Array, ""]) -> "NaturalParameters":
