@@ -1,6 +1,7 @@
 """The record of a fit."""
 
 from dataclasses import dataclass, field
+from typing import overload
 
 import equinox as eqx
 import numpy as np
@@ -59,7 +60,10 @@ class History:
         return History(
             num_steps=later.num_steps,
             bound=_join(self.bound, later.bound),
-            terms={name: _join(self.terms.get(name), later.terms.get(name)) for name in {**self.terms, **later.terms}},
+            terms={
+                name: _join(self.terms.get(name, np.zeros(0)), later.terms.get(name))
+                for name in {**self.terms, **later.terms}
+            },
             process_noise=_join(self.process_noise, later.process_noise),
             measurement_noise=_join(self.measurement_noise, later.measurement_noise),
             gradient_norm=_join(self.gradient_norm, later.gradient_norm),
@@ -70,7 +74,15 @@ class History:
         )
 
 
-def _join(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray:
-    if before is None or not before.size:
-        return np.zeros(0) if after is None else after
-    return before if after is None else np.concatenate([before, after])
+@overload
+def _join(before: np.ndarray | None, after: np.ndarray) -> np.ndarray: ...
+@overload
+def _join(before: np.ndarray, after: np.ndarray | None) -> np.ndarray: ...
+@overload
+def _join(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray | None: ...
+def _join(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray | None:
+    """One after the other. Where nothing was recorded nothing is added: a stage may be broken off before its first
+    step."""
+    if after is None or (before is not None and not after.size):
+        return before
+    return after if before is None or not before.size else np.concatenate([before, after])

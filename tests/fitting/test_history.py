@@ -56,6 +56,16 @@ def test_a_later_stage_follows():
     assert len(first.bound) == 3, "the first record is left alone"
 
 
+def test_stages_broken_off_before_their_first_step_follow_each_other():
+    """What two of them leave is still nothing, and goes before and after any other stage."""
+    nothing = History(10.0).then(History(10.0))
+    assert nothing.process_noise is None and nothing.measurement_noise is None
+    nothing.process_noise = np.zeros(0)  # as files of earlier versions have it
+    for both in (_history([10.0, 20.0]).then(nothing), nothing.then(_history([10.0, 20.0]))):
+        np.testing.assert_allclose(both.bound, [1.0, 2.0])
+        assert both.process_noise.shape == (2, 2) and both.measurement_noise.shape == (2, 1)
+
+
 def test_a_stage_without_steps_takes_nothing_away():
     first, nothing = _history([10.0, 20.0]), History(10.0)
     for both in (first.then(nothing), nothing.then(first)):
