@@ -58,6 +58,7 @@ CONCERN: dict[str, tuple[str, ...]] = {
     "gpssm/filters/": ("filters/test_filters.py", "filters/test_gp_filters.py", "filters/test_own_emission.py"),
     "gpssm/predict/_constant.py": ("predict/test_constant.py", "predict/test_conformance.py"),
     "gpssm/predict/_linear.py": ("predict/test_linear_predictor.py", "methods/test_linear_pieces.py"),
+    "gpssm/predict/_kalman.py": ("predict/test_linear_predictor.py", "methods/test_linear_pieces.py"),
     "gpssm/predict/_mixture.py": ("predict/test_mixture.py", "evaluate/test_stacking.py"),
     "gpssm/predict/_propagate.py": ("predict/test_propagation.py", "predict/test_linear_rollouts.py"),
     "gpssm/predict/_rollout.py": (
