@@ -12,6 +12,8 @@ FEW_STEPS = 64
 """Up to this many, steps are so quick that their number does not matter."""
 SIDE_BY_SIDE = 8
 """Numbers of trajectories are multiples of this, so that there is always a number of them to work through at once."""
+COUNTS = (8, 16, 24, 32, 56, 80, 104, 152, 208, 304, 400, 504, 752, 1008)
+"""Such numbers up to a thousand."""
 
 
 def round_size(size: int, *, least: int = 1) -> int:
@@ -34,9 +36,14 @@ def next_power_of_two(size: int) -> int:
 
 
 def round_count(draws: int) -> int:
-    """How many trajectories to run where so many are wanted: a multiple of eight, and less than an eighth too many
-    from 64 on, because each costs a run. A single one, which has no noise, stays alone."""
-    return draws if draws == 1 else _in_parts(-(-draws // SIDE_BY_SIDE) * SIDE_BY_SIDE, 8)
+    """How many trajectories to run where so many are wanted: a multiple of eight. Up to a thousand there are fourteen
+    of them, close above the numbers that people ask for (100, 200, 500), because each is a program to keep, and every
+    trajectory too many costs a run. A single one, which has no noise, stays alone."""
+    if draws == 1:
+        return 1
+    if draws <= COUNTS[-1]:
+        return next(count for count in COUNTS if count >= draws)
+    return _in_parts(-(-draws // SIDE_BY_SIDE) * SIDE_BY_SIDE, 4)
 
 
 def _in_parts(size: int, parts: int) -> int:

@@ -28,12 +28,19 @@ def test_a_thousand_lengths_of_records_have_ten_round_sizes():
 def test_a_round_number_of_trajectories_is_near_and_divides_evenly():
     for draws in SIZES:
         count = round_count(draws)
-        assert draws <= count < max(1.125 * draws, draws + 8)
+        assert draws <= count < max(1.5 * draws, draws + 24)
+        assert round_count(count) == count
         assert count % 8 == 0 or draws == 1
         for most in (8, 256):
             batch = side_by_side(count, most)
             assert count % batch == 0
             assert min(count, 0.5 * most) <= batch <= most or count == 1
+
+
+def test_a_thousand_numbers_of_trajectories_have_few_round_ones():
+    """Each is a program of 20 MiB and more; those that people ask for cost next to nothing more."""
+    assert len({round_count(draws) for draws in range(1, 1001)}) == 15
+    assert all(round_count(draws) <= draws + 8 for draws in (10, 20, 50, 100, 150, 200, 300, 400, 500, 750, 1000))
 
 
 def test_the_number_side_by_side_is_the_largest_that_divides():
