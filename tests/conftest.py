@@ -44,7 +44,7 @@ from jaxtyping import PRNGKeyArray
 
 PROGRAMS = 180
 """How many programs the tests of one file may compile: each takes a tenth of a second or more, in every run."""
-MORE_PROGRAMS = {"methods/test_conformance.py": 500}
+MORE_PROGRAMS = {"methods/test_conformance.py": 500, "inference/test_marginal.py": 240}
 """Files that need more, and how many."""
 _compiled = 0
 MANY_MAPPINGS = 40_000

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpssm.evaluate import Score
+from gpssm.evaluate._score import POOR_COVERAGE
 from gpssm.reporting._finding import Direction, Finding, Grade
 from gpssm.reporting._kind import Kind
 
@@ -53,6 +54,9 @@ def _judge(score: Score, kind: Kind) -> _Judgement:
         f"if it is right; worth {score.num_effective:.0f} independent values)"
     )
     if test.passed and score.coverage.passed:
+        if score.num_effective < FEW and score.coverage95 < POOR_COVERAGE:
+            doubt = "too few to be sure, but so many outside are a bad sign"
+            return _Judgement(Grade.caution, f"{text}: {doubt}.", Direction.narrow)
         if score.num_effective < FEW:
             return _Judgement(Grade.unknown, f"{text}: no sign of error, but too few to judge by.")
         return _Judgement(Grade.good, f"{text}: no evidence against the bands.")

@@ -18,6 +18,7 @@ SMALL = {
     "network": 4,
     "tries": 1,
     "effort": "quick",
+    "minutes": 5.0,
 }
 """Small numbers for the flags of methods."""
 RUNS, ROWS = 5, 24

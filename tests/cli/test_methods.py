@@ -30,7 +30,7 @@ COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
     ("name", "made"),
     [
         ("polished", POLISHED(2)),
-        ("auto", gpssm.Auto(2, "quick", POLISHED())),
+        ("auto", gpssm.Auto(2, "quick", POLISHED(), 5.0)),
         ("subspace", gpssm.Subspace(2)),
         (
             "variational",

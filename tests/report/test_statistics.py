@@ -1,11 +1,13 @@
 """The statistics behind the verdict, on predictions whose quality is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gpssm
 from gpssm.evaluate import Score, score
-from gpssm.evaluate._score import CONFIDENCE
+from gpssm.evaluate._score import CONFIDENCE, coverage_of
 from gpssm.predict import Rollout
 from gpssm.reporting._compare import difference_p_value
 from gpssm.reporting._finding import Direction, Grade
@@ -61,6 +63,20 @@ def test_exact_bands_pass_and_wrong_ones_are_flagged_by_the_verdict():
         for f in flagged
         if "too narrow" in f.text
     )
+
+
+def test_few_values_of_which_many_lie_outside_are_a_warning_and_not_a_blank():
+    """Seven of ten inside: with ten values chance allows that, but a page must not call such bands good."""
+    rng = np.random.default_rng(4)
+    score_of = judged(rng, 1.0)
+    pits = np.concatenate([np.linspace(0.1, 0.9, 7), [0.001, 0.999, 0.002]])
+    few = replace(score_of, pit=pits, num_effective=10.0, coverage=coverage_of(pits, 10.0))
+    assert few.coverage95 == pytest.approx(0.7) and few.calibration.passed and few.coverage.passed
+    found = bands([few], kind_of(constant()))
+    assert found.grade is Grade.caution and "bad sign" in found.text
+    fine = np.linspace(0.05, 0.95, 10)
+    enough = replace(few, pit=fine, coverage=coverage_of(fine, 10.0))
+    assert bands([enough], kind_of(constant())).grade is Grade.unknown
 
 
 def test_scores_are_the_definitions():
