@@ -115,7 +115,7 @@ class Auto(AbstractMethod):
             spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
             tried.attempt(f"marginal {best}", Marginal(spec))
         if thorough and budget.allows("most likely linear"):
-            tried.attempt("most likely linear", Linear(min(lags, 6), simulation_weight=0.3))
+            tried.attempt("most likely linear", Linear(min(lags, 6)))
 
     def _try_linear(self, tried: Tried, asked: tuple[int, ...], outputs: int, data: Prepared) -> int:
         """The order that was found. Where inputs clearly act at once, everything that follows knows how."""

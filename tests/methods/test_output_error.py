@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 import gpssm
 from gpssm._core._params import Positive
 from gpssm.data import DataError, Scaler
+from gpssm.fitting import Prepared, Room
 from gpssm.methods.output_error._levenberg import minimise
 from gpssm.methods.output_error._noise import split_noise
 from gpssm.methods.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
+from gpssm.methods.output_error._problem import Problem
 from gpssm.methods.output_error._records import Records, correlation_time
 from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import signed_start, unsigned_start
@@ -296,3 +298,21 @@ def test_no_free_run_leaves_the_range_of_the_data_for_good():
     run = found.simulate(long, n_init=10, num_samples=20, key=jr.key(1))
     assert np.abs(np.linalg.eigvals(np.asarray(found.model.transition.mean.state_matrix))).max() < 1.0
     assert np.abs(run.signals).max() < 100.0 * np.std(y)
+
+
+def test_room_for_more_records_changes_no_number():
+    """A fit to a part of some records has room for all of them, so that both are of one size."""
+    rng = np.random.default_rng(5)
+    data = Prepared.of(_episodes(rng, (50, 30)))
+    start = signed_start(data.scaled, data.scaler, 2)
+
+    def searched(room: Room) -> Problem:
+        return Problem.of(start, data.scaled, 4, 2.0, jr.key(0), room).trusting().search(3)
+
+    plain, roomy = searched(Room(0, 0)), searched(Room(7, 300))
+    assert len(roomy.records.first) == 320 and roomy.parameters.starts.shape == (7, 2)
+    assert roomy.error() == pytest.approx(plain.error(), rel=1e-9)
+    np.testing.assert_allclose(roomy.parameters.values, plain.parameters.values, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(roomy.parameters.starts[:2], plain.parameters.starts, rtol=1e-7, atol=1e-9)
+    assert not np.asarray(roomy.parameters.starts[2:]).any(), "at their prior"
+    assert roomy.reweighed().time == pytest.approx(plain.reweighed().time, rel=1e-9)
