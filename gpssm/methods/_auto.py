@@ -109,9 +109,9 @@ class Auto(AbstractMethod):
         tried.simple = frozenset(tried.methods)
         best = self._try_output_error(tried, more, budget)
         for count in more if thorough else (best,):
-            if budget.allows("gp", times=count):
+            if budget.allows("gp", times=float(count)):
                 tried.attempt(f"gp {count}", self._gp((count,)))
-        if thorough and data.episodes.num_steps <= MARGINAL_STEPS and budget.allows("marginal", times=best):
+        if thorough and data.episodes.num_steps <= MARGINAL_STEPS and budget.allows("marginal", times=float(best)):
             spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
             tried.attempt(f"marginal {best}", Marginal(spec))
         if thorough and budget.allows("most likely linear"):
@@ -132,7 +132,7 @@ class Auto(AbstractMethod):
         """The number of states that is best for it, or the first where there is no time for it."""
         values: dict[int, float] = {}
         for count in states:
-            if not budget.allows("output error", times=count):
+            if not budget.allows("output error", times=float(count)):
                 break
             name = f"output error {count}"
             tried.attempt(name, OutputError(count, num_inducing=min(30, self.gp.num_inducing)))

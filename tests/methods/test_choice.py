@@ -56,7 +56,7 @@ def test_a_budget_is_spent_in_order_and_never_overdrawn():
     assert not budget.allows("gp")
     assert budget.seconds == pytest.approx(0.0)
     assert not Budget(FIRST["gp"] + EACH["gp"], steps=1000).allows("gp", times=1.1)
-    assert all(Budget(None, steps=10**9).allows(kind, times=100) for kind in EACH)
+    assert all(Budget(None, steps=10**9).allows(kind, times=100.0) for kind in EACH)
 
 
 def test_with_little_time_the_simple_methods_are_tried_all_the_same():

@@ -78,7 +78,7 @@ def _score(system: LinearSystem, records: Records, found: Gains, ahead: Expected
 
 def _from_behind(
     found: Gains, C: Float[np.ndarray, "T O D"], weighted: Float[np.ndarray, "T O B"]
-) -> tuple[Float[np.ndarray, "T+1 D B"], Float[np.ndarray, "T+1 D D"]]:
+) -> tuple[Float[np.ndarray, "_ D B"], Float[np.ndarray, "_ D D"]]:
     """r[t] and N[t]: what the outputs from step t on say about the state at t, beyond what was known before them."""
     steps, order = len(C), C.shape[2]
     C_t, closed_t = C.transpose(0, 2, 1), found.closed.transpose(0, 2, 1)
@@ -100,7 +100,7 @@ def _from_behind(
 
 
 def _fill(
-    N: Float[np.ndarray, "T+1 D D"],
+    N: Float[np.ndarray, "_ D D"],
     start: int,
     stop: int,
     known: Float[np.ndarray, "D D"],
