@@ -41,7 +41,7 @@ def test_an_error_ends_what_was_done():
     assert what() is None
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(7.9, "0:07"), (754, "12:34"), (3723, "1:02:03")])
+@pytest.mark.parametrize(("seconds", "told"), [(7.9, "0:07"), (754.0, "12:34"), (3723.0, "1:02:03")])
 def test_clocks_are_read_by_people(seconds, told):
     assert clock(seconds) == told
 
