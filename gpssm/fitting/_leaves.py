@@ -22,7 +22,7 @@ def named_leaves(tree: object, name: str) -> Tensors:
 def fill(skeleton: T, tensors: Tensors, name: str) -> T:
     """The tree with the arrays that `named_leaves` gave for one of the same structure."""
 
-    def replaced(path: jax.tree_util.KeyPath, leaf: jax.Array) -> jax.Array:
+    def replaced(path: jax.tree_util.KeyPath, leaf: jax.Array | np.ndarray) -> jax.Array:
         stored = tensors.get(name + jax.tree_util.keystr(path))
         if stored is None or stored.shape != leaf.shape or stored.dtype != leaf.dtype:
             raise FileError(f"{name}{jax.tree_util.keystr(path)} is missing or has another shape or type")

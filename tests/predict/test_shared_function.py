@@ -32,9 +32,9 @@ def test_each_row_starts_with_the_covariance_that_it_was_given(horizon):
     means, u = rng.standard_normal((ROWS, 2)), rng.standard_normal((ROWS + 2, 1))
     chols = np.tile(np.array([[1.5, 0.0], [1.4, 0.2]]), (ROWS, 1, 1)) * rng.uniform(0.5, 2.0, (ROWS, 1, 1))
     states, outputs = ahead(
-        linear.system.model, None, *copies(means, chols), u, np.asarray(horizon), 2, Pathwise(), SAMPLES, jr.key(3)
+        linear.system.model, None, *copies(means, chols), u, np.asarray([horizon]), 2, Pathwise(), SAMPLES, jr.key(3)
     )
-    states = np.asarray(states)
+    states, outputs = np.asarray(states)[:, 0], np.asarray(outputs)[:, 0]
     for row in range(ROWS):
         mean, covariance = means[row], chols[row] @ chols[row].T
         for step in range(horizon):
@@ -61,13 +61,13 @@ def errors(propagation: AbstractPropagation, horizon: int) -> np.ndarray:
         None,
         *copies(starts, np.zeros((ROWS, 1, 1))),
         np.zeros((ROWS + 3, 0)),
-        np.asarray(horizon),
+        np.asarray([horizon]),
         3,
         propagation,
         SAMPLES,
         jr.key(4),
     )
-    return np.asarray(states)[:, :, 0] - starts[:, 0]
+    return np.asarray(states)[:, 0, :, 0] - starts[:, 0]
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
