@@ -38,11 +38,12 @@ class Flags:
     ] = None
     steps: Annotated[int | None, Parameter(help="Steps of training. By default 800.")] = None
     polish: Annotated[
-        int | None, Parameter(help="Iterations of the polishing that follows; 0 leaves it out. By default 150.")
+        int | None,
+        Parameter(help="Iterations of the polishing that follows; 0 leaves it out. By default 150, auto 40."),
     ] = None
     network: Annotated[
         int | None,
-        Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400."),
+        Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400 auto 0."),
     ] = None
     effort: Annotated[
         str | None, Parameter(help="How much --method auto tries: quick (seconds), normal (the default) or thorough.")
@@ -114,15 +115,19 @@ def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
 
     asked = None if states is None else states[0] if len(states) == 1 else tuple(states)
     given = flags.named(effort="effort", minutes="minutes")
-    return Auto(asked, **given, gp=replace(_polished(None, flags), network_steps=flags.network or 0))
+    return Auto(asked, **given, gp=replace(Auto().gp, **_settings_of_polished(flags)))
 
 
 def _polished(states: int | None, flags: Flags) -> "Polished":
     from gpssm.methods import Polished
 
+    return Polished(states, **_settings_of_polished(flags))
+
+
+def _settings_of_polished(flags: Flags) -> dict[str, Any]:
     names = {"inducing": "num_inducing", "polish": "iterations", "network": "network_steps"}
     same = {name: name for name in ("kernel", "hidden", "steps", "tries")}
-    return Polished(states, **flags.named(**names, **same))
+    return flags.named(**names, **same)
 
 
 def _variational(states: int, flags: Flags) -> "AbstractMethod":
