@@ -43,7 +43,7 @@ class Flags:
     ] = None
     network: Annotated[
         int | None,
-        Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400 auto 0."),
+        Parameter(help="Steps in which the network follows the polished model; 0 drops it. By default 400, auto 0."),
     ] = None
     effort: Annotated[
         str | None, Parameter(help="How much --method auto tries: quick (seconds), normal (the default) or thorough.")
