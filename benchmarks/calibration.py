@@ -1,11 +1,15 @@
 """Do bands hold what they say? Systems drawn from the model's own prior, fitted by each method.
 
     python -m benchmarks.calibration [--quick] [--systems N] [--methods marginal,...]
+    python -m benchmarks.calibration --sbc [--quick]
 
 For systems with one and two states and three mixes of noise, a transition function is drawn from the GP prior, records
 are simulated, and each method is fitted without knowing anything but the number of states. Reported over all systems:
 coverage of 95 % bands one step ahead, of free runs by horizon, and of the transition function where the system has been
 (only where the state is the output, so that functions can be compared), and the ratio of both noises to the truth.
+
+With `--sbc`, simulation-based calibration instead: ranks of the truth among draws of particle Gibbs, and of marginal
+inference with known hyper-parameters; and whether posteriors that are stretched by 0.8 and 1.25 are noticed.
 """
 
 import argparse
@@ -19,6 +23,7 @@ import numpy as np
 
 import gpssm
 from benchmarks._results import write_results
+from benchmarks._sbc import BY, WIDTHS, verdict
 from experiments._results import provenance
 from gpssm.methods import AbstractMethod, ModelSpec
 from gpssm.models import FadingMean
@@ -153,8 +158,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one system of each kind")
     parser.add_argument("--systems", type=int, default=7, help="systems of each number of states and mix of noises")
     parser.add_argument("--methods", default=None, help="some of them, separated by commas")
+    parser.add_argument("--sbc", action="store_true", help="ranks of the truth among draws from the posterior")
     parser.add_argument("--out", type=Path, default=Path("results/bench"))
     options = parser.parse_args()
+    if options.sbc:
+        return simulation_based(40 if options.quick else 200, options.out)
     rows, start = [], time.monotonic()
     for seed in range(1 if options.quick else options.systems):
         for states in (1, 2):
@@ -173,6 +181,20 @@ def main() -> None:
                     write_results("calibration", options.out, rows, time.monotonic() - start, timing=TIMING)
                 jax.clear_caches()
     table(rows)
+
+
+def simulation_based(count: int, out: Path) -> None:
+    """Ranks over so many sets of records, by method and width."""
+    rows, start = [], time.monotonic()
+    for name, draw in BY.items():
+        began = time.process_time()
+        truth, draws = draw(count, 0)
+        spent = time.process_time() - began
+        for width in WIDTHS:
+            found = {"method": name, "sets": count, "width": width, **verdict(truth, draws, width=width)}
+            rows.append({**found, **provenance(), "cpu_seconds": round(spent, 1)})
+            print({key: round(v, 3) if isinstance(v, float) else v for key, v in rows[-1].items()}, flush=True)
+        write_results("calibration_sbc", out, rows, time.monotonic() - start, timing=TIMING)
 
 
 def table(rows: list[dict]) -> None:

@@ -14,9 +14,10 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-def for_each(function: Callable[[P], R], parts: Sequence[P]) -> list[R]:
-    """What the function makes of each part. Many parts that differ in their numbers only share one program."""
-    if len(parts) <= WRITTEN_OUT or not _alike(parts):
+def for_each(function: Callable[[P], R], parts: Sequence[P], *, written_out: int | None = None) -> list[R]:
+    """What the function makes of each part. Many parts that differ in their numbers only share one program; what is
+    done once and not in a loop need not be `written_out` at all."""
+    if len(parts) <= (WRITTEN_OUT if written_out is None else written_out) or not _alike(parts):
         return [function(part) for part in parts]
     made = jax.vmap(function)(jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts))
     return [jax.tree.map(lambda leaf, i=i: leaf[i], made) for i in range(len(parts))]
@@ -25,6 +26,6 @@ def for_each(function: Callable[[P], R], parts: Sequence[P]) -> list[R]:
 def _alike(parts: Sequence[Any]) -> bool:
     def form(part: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         leaves, tree = jax.tree.flatten(part)
-        return tree, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+        return tree, [(jnp.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves]
 
     return all(form(part) == form(parts[0]) for part in parts[1:])

@@ -48,7 +48,7 @@ def compile_soon(function: Callable[P, R]) -> Callable[P, R]:
     @cache
     def program() -> Any:
         # The type checker does not see that further options go to `jax.jit`.
-        return eqx.filter_jit(function, compiler_options=_options(False))  # pyright: ignore
+        return eqx.filter_jit(function, compiler_options=compiler_options(False))  # pyright: ignore
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -62,7 +62,7 @@ def _compiled(function: Callable[P, R], is_small: Callable[P, bool]) -> Callable
     @cache
     def program(small: bool) -> Any:
         # The type checker does not see that further options go to `jax.jit`.
-        return eqx.filter_jit(function, compiler_options=_options(small))  # pyright: ignore
+        return eqx.filter_jit(function, compiler_options=compiler_options(small))  # pyright: ignore
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -74,7 +74,7 @@ def _compiled(function: Callable[P, R], is_small: Callable[P, bool]) -> Callable
     return wrapped
 
 
-def _options(small: bool) -> dict[str, Any]:
+def compiler_options(small: bool) -> dict[str, Any]:
     """What makes the compiler quick. Other machines than a CPU do not know its own options.
 
     On a CPU, loops over time run as fast without the emitters of fused kernels and without the later passes, which

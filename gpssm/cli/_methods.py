@@ -36,7 +36,9 @@ class Flags:
     hidden: Annotated[
         int | None, Parameter(help="Size of the network that reads states off outputs. By default 32.")
     ] = None
-    steps: Annotated[int | None, Parameter(help="Steps of training. By default 800.")] = None
+    steps: Annotated[
+        int | None, Parameter(help="Steps of training. By default 800; particle-gibbs 3000, of each chain.")
+    ] = None
     polish: Annotated[
         int | None,
         Parameter(help="Iterations of the polishing that follows; 0 leaves it out. By default 150, auto 40."),
@@ -145,6 +147,14 @@ def _marginal(states: int, flags: Flags) -> "AbstractMethod":
     return Marginal(ModelSpec(states, **{"num_inducing": 30, **names}))
 
 
+def _particle_gibbs(states: int, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import ModelSpec, ParticleGibbs
+
+    names = flags.named(kernel="kernel", inducing="num_inducing")
+    sweeps: dict[str, Any] = {} if flags.steps is None else {"sweeps": max(flags.steps, 4), "warmup": flags.steps // 4}
+    return ParticleGibbs(ModelSpec(states, **{"num_inducing": 20, **names}), **sweeps)
+
+
 def _output_error(states: int, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import OutputError
 
@@ -207,6 +217,11 @@ METHODS = {
         "the same with the states integrated out: noises and bands without bias, for small and medium data",
         ("kernel", "inducing"),
         _marginal,
+    ),
+    "particle-gibbs": Entry(
+        "the same by draws from the exact posterior: for small data and a few minutes, to judge the others",
+        ("kernel", "inducing", "steps"),
+        _particle_gibbs,
     ),
     "output-error": Entry("a GP state-space model fitted to free runs", ("inducing",), _output_error),
     "subspace": Entry("a linear state-space model within a second", (), _subspace, several=_subspaces, chooses=True),

@@ -42,7 +42,11 @@ class Blocks(AbstractFolds):
     shortest: int = 10
 
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
-        """One fold for each block of each record."""
+        """One fold for each block of each record in which anything was measured."""
+        return _measured(self.each(episodes, n_init=n_init), n_init)
+
+    def each(self, episodes: Episodes, *, n_init: int) -> list[Fold]:
+        """One fold for each block, whatever is in it."""
         folds = []
         for block in _blocks(episodes, self.count, n_init):
             record = episodes[block.record]
@@ -55,7 +59,7 @@ class Blocks(AbstractFolds):
             if not around and not others:
                 raise DataError(f"'{record.name}' is too short for {self.count} blocks: nothing is left to fit")
             folds.append(Fold(block.name, Episodes([*others, *around]), (record[block.start : block.stop],)))
-        return tuple(folds)
+        return folds
 
 
 @final
@@ -72,17 +76,21 @@ class LongRuns(AbstractFolds):
     shortest: int = 10
 
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
-        """One fold for each block of each record. The first block is scored from step `n_init` on."""
+        """The folds of `Blocks`. The first block is scored from step `n_init` on."""
         folds = []
-        whole = Blocks(self.count, self.shortest).split(episodes, n_init=n_init)
+        whole = Blocks(self.count, self.shortest).each(episodes, n_init=n_init)
         for fold, block in zip(whole, _blocks(episodes, self.count, n_init), strict=True):
             record, start, stop = episodes[block.record], block.start, block.stop
-            shown = record.observed[:stop].copy()
-            shown[n_init : max(start, n_init)] = False
-            shorter = record[:stop]
-            run = shorter._replace(y=np.where(shown, shorter.y, 0.0), observed=shown, name=fold.name)
-            folds.append(Fold(fold.name, fold.train, (run,)))
-        return tuple(folds)
+            run = _showing(record[:stop], n_init, start, stop)
+            folds.append(Fold(fold.name, fold.train, (run._replace(name=fold.name),)))
+        return _measured(folds, n_init)
+
+
+def _showing(record: Episode, n_init: int, start: int, stop: int) -> Episode:
+    """The record with its first outputs, those from `start` to `stop`, and no others."""
+    steps = np.arange(len(record))
+    shown = record.observed & ((steps < n_init) | ((start <= steps) & (steps < stop)))[:, None]
+    return record._replace(y=np.where(shown, record.y, 0.0), observed=shown)
 
 
 class _Block(NamedTuple):
@@ -93,11 +101,9 @@ class _Block(NamedTuple):
 
 
 def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
-    """The blocks that records are cut into. Names are unique, also where records share one."""
+    """The blocks that records are cut into."""
     each = -(-count // len(episodes))
-    names = [record.name for record in episodes]
-    for i, record in enumerate(episodes):
-        label = record.name if names.count(record.name) == 1 else f"{record.name} {i + 1}"
+    for i, (record, label) in enumerate(zip(episodes, _labels(episodes), strict=True)):
         edges = np.linspace(0, len(record), each + 1).round().astype(int).tolist()
         for start, stop in pairwise(edges):
             if stop - start <= n_init + 1:
@@ -108,26 +114,42 @@ def _blocks(episodes: Episodes, count: int, n_init: int) -> Iterator[_Block]:
             yield _Block(f"{label}[{start}:{stop}]", i, start, stop)
 
 
+def _measured(folds: list[Fold], n_init: int) -> tuple[Fold, ...]:
+    """Those with anything to score: a sensor that was off says nothing of any model."""
+    kept = tuple(fold for fold in folds if any(record.observed[n_init:].any() for record in fold.test))
+    if not kept:
+        raise DataError(f"nothing was measured in what could be held out, after n_init={n_init} samples of it")
+    return kept
+
+
+def _labels(episodes: Episodes) -> list[str]:
+    """Names that are unique, also where records share one: folds are told apart by them."""
+    names = [record.name for record in episodes]
+    return [name if names.count(name) == 1 else f"{name} {i + 1}" for i, name in enumerate(names)]
+
+
 @final
 @dataclass(frozen=True)
 class Stretches(AbstractFolds):
     """Hold out several stretches at once, so that one fit without all of them is judged on each.
 
     Where there are five episodes or more, whole ones; else stretches spread evenly over the records. Together they are
-    about a fifth. Of a stretch inside a record, the samples before it, which are trained on, are read.
+    about a fifth. The free run over a stretch begins at the start of the record, or `furthest` steps before it, and the
+    outputs in between are hidden: over a short stretch alone, a model that drifts looks well.
     """
 
     count: int = 4
     share: float = 0.2
+    furthest: int = 300
 
     def split(self, episodes: Episodes, *, n_init: int) -> tuple[Fold, ...]:
-        """One fold for each stretch, all with the same training records."""
+        """One fold for each stretch in which anything was measured, all with the same training records."""
         if len(episodes) >= 5:
             return self._whole_episodes(episodes, n_init)
         each = -(-self.count // len(episodes))
         train: list[Episode] = []
         found: list[tuple[str, Episode]] = []
-        for record in episodes:
+        for record, label in zip(episodes, _labels(episodes), strict=True):
             length = max(2, round(self.share * len(record) / each))
             free = len(record) - each * length
             if free < (each + 1) * max(n_init, 2):
@@ -136,9 +158,14 @@ class Stretches(AbstractFolds):
             edges = [round(free * (i + 1) / (each + 1)) + i * length for i in range(each)]
             kept = [0, *(edge + length for edge in edges)]
             train += [record[a:b] for a, b in zip(kept, [*edges, len(record)], strict=True)]
-            found += [(f"{record.name}[{a}:{a + length}]", record[a - n_init : a + length]) for a in edges]
+            # All runs of a record are of one length, so that one program serves them.
+            whole = min(edges[-1], self.furthest) + length
+            for a in edges:
+                begin = max(a + length - whole, 0)
+                run = _showing(record[begin : begin + whole], n_init, a - begin, a - begin + length)
+                found.append((f"{label}[{a}:{a + length}]", run))
         common = Episodes(train)
-        return tuple(Fold(name, common, (record,)) for name, record in found)
+        return _measured([Fold(name, common, (record,)) for name, record in found], n_init)
 
     def _whole_episodes(self, episodes: Episodes, n_init: int) -> tuple[Fold, ...]:
         items = list(episodes)
@@ -148,7 +175,7 @@ class Stretches(AbstractFolds):
         if not held:
             raise DataError(f"no episode that could be held out is longer than n_init={n_init}")
         common = Episodes([item for i, item in enumerate(items) if i not in held])
-        return tuple(Fold(f"episode {i + 1}", common, (items[i],)) for i in held)
+        return _measured([Fold(f"episode {i + 1}", common, (items[i],)) for i in held], n_init)
 
 
 @final
@@ -172,9 +199,10 @@ class EpisodeFolds(AbstractFolds):
                 held = set(long[k::count])
                 train = Episodes([item for i, item in enumerate(items) if i not in held])
                 folds.append(Fold(f"episodes {k}::{count}", train, test))
+        folds = _measured(folds, n_init)
         if len(folds) < 2:
             raise DataError(f"fewer than two episodes are longer than n_init={n_init}: nothing to compare on")
-        return tuple(folds)
+        return folds
 
 
 @final

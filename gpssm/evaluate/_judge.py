@@ -20,7 +20,11 @@ from gpssm.predict import AbstractPredictor, Rollout
 from gpssm.readers import read
 
 SAMPLES = 200
-"""Trajectories of a free run, and of predictions where they are short."""
+"""Trajectories of a free run."""
+SAMPLES_AHEAD = 100
+"""Trajectories of predictions by horizon at most: each of them starts at every step of a record."""
+SHARED = 0.75
+"""Horizons that could have this share of the trajectories of another take as few as each other, and one run for all."""
 FEWEST = 40
 """Enough for a 95 % interval between samples."""
 BUDGET = 500_000
@@ -49,7 +53,7 @@ class Judged:
     scores: tuple[Score, ...]
     """By number of steps ahead; the free run comes last."""
     num_samples: int = SAMPLES
-    """Trajectories of a free run, and of predictions at most."""
+    """Trajectories of a free run."""
 
     @property
     def free_run(self) -> Score:
@@ -78,8 +82,8 @@ def judge(
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
-    whatever the horizons are. `num_samples` trajectories are run, and fewer where horizons are long. Horizons that the
-    shortest record has no room for are left out.
+    whatever the horizons are. `num_samples` trajectories are run; by horizons at most 100 of them, and fewer where
+    horizons are long. Those that the shortest record has no room for are left out.
     """
     system, key = predictor_of(model), as_key(key, seed)
     episodes = judged_part(records_for([("the model", system)], episodes))
@@ -170,14 +174,15 @@ def _ahead(
 ) -> dict[int, tuple[Rollout, ...]]:
     """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer.
 
-    Horizons with as many trajectories share one run. What one of them gets does not depend on the others.
+    Horizons with about as many trajectories share one run.
     """
     length = max(len(episode) for episode in episodes)
+    most = min(most, SAMPLES_AHEAD)
     counts = {h: int(np.clip(BUDGET // (length * h), min(FEWEST, most), most)) for h in horizons}
     made: dict[int, tuple[Rollout, ...]] = {}
-    for count in dict.fromkeys(counts.values()):
-        alike = [h for h in horizons if counts[h] == count]
-        runs = []
+    while counts:
+        alike = [h for h in counts if counts[h] >= SHARED * max(counts.values())]
+        count, runs = min(counts.pop(h) for h in alike), []
         with doing(f"scoring: {', '.join(map(str, alike))} step{'s' if alike[-1] > 1 else ''} ahead"):
             for i, episode in enumerate(episodes):
                 run_key = jr.fold_in(_stream(key, AHEAD), i)

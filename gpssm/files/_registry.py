@@ -24,6 +24,7 @@ from gpssm.inference.recognition._birnn import Head
 from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._joint import JointPosterior, SampledPosterior
+from gpssm.models._sampled_models import SampledModels
 from gpssm.models.emission import LinearGaussian, Magnitude
 from gpssm.models.transition import FadingMean, IdentityMean, LinearMean, LinearTransition, SparseGP
 from gpssm.models.transition._basis import Basis
@@ -47,6 +48,7 @@ CLASSES: dict[str, type] = {
     "gpssm.GPSSM": GPSSM,
     "gpssm.JointPosterior": JointPosterior,
     "gpssm.SampledPosterior": SampledPosterior,
+    "gpssm.SampledModels": SampledModels,
     "gpssm.SparseGP": SparseGP,
     "gpssm.Linear": LinearTransition,
     "gpssm.KeepState": IdentityMean,

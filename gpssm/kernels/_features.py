@@ -46,6 +46,16 @@ class PriorDraw(eqx.Module):
     directions: tuple[Float[Array, "_ _"], ...]
     weights: tuple[Float[Array, " _"], ...]
 
+    @classmethod
+    def of(
+        cls,
+        kernel: AbstractKernel,
+        directions: tuple[Float[Array, "_ _"], ...],
+        weights: tuple[Float[Array, " _"], ...],
+    ) -> "PriorDraw":
+        """From what is random in it: `directions` and `weights` of the features, for each part of the kernel."""
+        return cls(_parts(kernel), directions, weights)
+
     def __call__(self, x: Float[Array, " Q"]) -> Float[Array, ""]:
         """The drawn function at one point."""
         parts = zip(self.kernels, self.directions, self.weights, strict=True)
@@ -56,7 +66,7 @@ def draw_prior(
     kernel: AbstractKernel, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
 ) -> PriorDraw | None:
     """Draw a function from GP(0, kernel), or None for a kernel whose random features are not known."""
-    parts = kernel.kernels if isinstance(kernel, SumKernel) else (kernel,)
+    parts = _parts(kernel)
     directions, weights = [], []
     for part, part_key in zip(parts, jr.split(key, len(parts)), strict=True):
         direction_key, weight_key = jr.split(part_key)
@@ -67,3 +77,7 @@ def draw_prior(
         directions.append(direction)
         weights.append(jr.normal(weight_key, (count,), dtype))
     return PriorDraw(parts, tuple(directions), tuple(weights))
+
+
+def _parts(kernel: AbstractKernel) -> tuple[AbstractKernel, ...]:
+    return tuple(kernel.kernels) if isinstance(kernel, SumKernel) else (kernel,)

@@ -8,6 +8,7 @@ from gpssm.methods._direct import Direct
 from gpssm.methods._fit import fit
 from gpssm.methods._gp_correction import GPCorrection
 from gpssm.methods._model_spec import AbstractMeanFromData, ModelSpec, SubspaceMean
+from gpssm.methods._pairs import Pairs
 from gpssm.methods._polished import Polished
 from gpssm.methods._q_x import AbstractStates, Network, PerStep
 from gpssm.methods._restarts import Restarts
@@ -16,6 +17,7 @@ from gpssm.methods.autoregressive import ARX, GPNARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import AbstractGuess, Differences, Marginal, SubspaceStates
 from gpssm.methods.output_error import OutputError
+from gpssm.methods.particle_gibbs import ParticleGibbs
 
 __all__ = [
     "ARX",
@@ -36,6 +38,8 @@ __all__ = [
     "ModelSpec",
     "Network",
     "OutputError",
+    "Pairs",
+    "ParticleGibbs",
     "PerStep",
     "Polished",
     "PreviousEpisode",

@@ -23,11 +23,14 @@ from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
 from gpssm.predict import LinearPredictor, MixturePredictor, System
 
+FEW = 200
+"""Up to so many steps there is little to learn from: GPs are tried with one number of states only, and without the
+polish, which a hundred samples let memorise them."""
 MARGINAL_STEPS = 5000
 """Up to so many steps, `Marginal` is tried: it takes all of them at once."""
-WORSE = 0.05
-"""A fit to all data that predicts the stretches worse by more than this, in nats a sample, than the fit that had not
-seen them has ended in a poor optimum."""
+WORSE = 0.1
+"""A fit to all data that predicts the stretches worse by more than this, in nats a sample, and by more than a standard
+error, than the fit that had not seen them has ended in a poor optimum."""
 HOPELESS = 0.7
 """A kind of model that is this far behind, in nats a sample (twice the error), is not tried with other states."""
 EFFORTS = ("quick", "normal", "thorough")
@@ -100,18 +103,21 @@ class Auto(AbstractMethod):
         budget = Budget(None if self.minutes is None else 60.0 * self.minutes, data.episodes.num_steps)
         tried.attempt("constant", Constant())
         found = self._try_linear(tried, asked, outputs, data)
-        states = asked or tuple(sorted({outputs + 1, min(max(found, outputs), outputs + 2)}))
+        few = data.episodes.num_steps <= FEW and not thorough
+        enough = min(max(found, outputs), outputs + (1 if few else 2))
+        states = asked or tuple(sorted({enough} if few else {outputs + 1, enough}))
         lags = max(states)
         for count in (lags, 2 * lags):
             tried.attempt(f"arx {count}", ARX(count))
+        tried.simple = frozenset(tried.methods)
         if self.effort == "quick":
             return
         more = (*states, max(states) + 1) if thorough else states
-        tried.simple = frozenset(tried.methods)
         best = self._try_output_error(tried, more, budget)
         for count in more if thorough else (best,):
             if budget.allows("gp", times=float(count)):
-                tried.attempt(f"gp {count}", self._gp((count,)))
+                gp = self._gp((count,))
+                tried.attempt(f"gp {count}", replace(gp, iterations=0) if few else gp)
         if thorough and data.episodes.num_steps <= MARGINAL_STEPS and budget.allows("marginal", times=float(best)):
             spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
             tried.attempt(f"marginal {best}", Marginal(spec))
@@ -175,14 +181,14 @@ class Auto(AbstractMethod):
     def _refitted(self, tried: Tried, name: str, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """The method fitted to everything; its first fit, if that is better on the stretches nevertheless."""
         method, first = tried.methods[name], tried.fits[name]
-        data = replace(data.scaled_by(tried.scaler), room=tried.room)
+        data = replace(data.scaled_by(tried.learnt_in[name]), room=tried.room)
         if isinstance(method, Polished) and method.iterations and isinstance(first.system, System):
             # The polish alone, from the model as it stands: the states of the first fit are those of other records.
             data = replace(data, start=replace(first, inference=None))
         made = method.fit(data, run.within(f"final-{name.replace(' ', '-')}"), key=key)
         if made.result is Result.interrupted:
             return first.ended(Result.interrupted)
-        if tried.judged(name, made) < tried.value(name) - WORSE:
+        if tried.clearly_worse(name, made, WORSE):
             run.say("that ended in a poorer optimum: the first fit is kept, which has not seen the held-out stretches")
             return first.with_event("fitted without the held-out stretches: with them it ended in a poorer optimum")
         return made

@@ -2,6 +2,7 @@
 
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._result import Result
 from gpssm.data import DataError
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.methods.linear._subspace import direct_units
@@ -33,5 +34,7 @@ class Direct(AbstractMethod):
         scaler, told = direct_units(data, True if self.always else None, run, ORDERS)
         if told:
             run.say(told)
+        stopped = run.interrupted
         made = self.method.fit(data if scaler is data.scaler else data.scaled_by(scaler), run, key=key)
+        made = made.ended(Result.interrupted) if stopped else made
         return (made.with_event(told) if told else made).by(self)

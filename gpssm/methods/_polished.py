@@ -14,15 +14,18 @@ from gpssm.evaluate import judge
 from gpssm.evaluate._select import select_within
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._method import left_over
-from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient
+from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient, default_rule
+from gpssm.inference._defaults import coarse_rule
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
-from gpssm.methods._variational import Variational, distilled
+from gpssm.methods._variational import Variational, bound_of, distilled
 from gpssm.optimisers import LBFGS, Adam, FullBatch, MetricLBFGS, Windows
 from gpssm.predict import System
 
 NEGLIGIBLE = 0.02
 """Nats a sample by which free runs may become worse without being given up for it."""
+COARSE = 0.01
+"""Nats a step by which the bound on few nodes may be off."""
 LONG = 20_000
 """From this many time steps on, training sees windows instead of all data at once."""
 
@@ -31,7 +34,8 @@ class Polished(AbstractMethod):
     """A GP state-space model with sensible everything.
 
     A recognition network and the model are trained together with q(u) at its optimum, then all states are polished
-    without the network; the same from states that the data show, and the better of the two is kept. Records with more
+    without the network; the same from states that the data show, and the better of the two is kept. The polish takes
+    expectations over a state on few nodes, and goes on with more where those put the bound elsewhere. Records with more
     than 20 000 steps in all are trained on windows instead. Several numbers of states are compared by `gpssm.select`.
 
     Validation episodes act: should the polish make free runs over them worse, the model before it is kept (`method` of
@@ -106,9 +110,20 @@ class Polished(AbstractMethod):
             best = best.ended(Result.interrupted)
         return replace(best, parts=tuple(fitted for _, fitted in made) if len(made) > 1 else best.parts)
 
-    def _polish(self, spec: ModelSpec) -> Variational:
+    def _polish(self, spec: ModelSpec, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        """On few nodes of each state; on more, should those not have been enough."""
         search = MetricLBFGS(self.iterations) if self.metric else LBFGS(self.iterations)
-        return Variational(spec, q_x=PerStep(), optimiser=search)
+        few, more = coarse_rule(spec.states), default_rule(spec.states)
+        made = Variational(spec, q_x=PerStep(), expectation=few, optimiser=search).fit(data, run, key=key)
+        if few == more or not made.result.good or made.result is Result.interrupted:
+            return made
+        off = abs(made.bound - bound_of(made, more, data))
+        if broadcast_from_first(b"fine" if off <= COARSE else b"coarse") == b"fine":
+            return made
+        event = f"a finer rule puts the bound {off:.3f} a step off: polished once more with that"
+        run.say(event)
+        finer = Variational(spec, q_x=PerStep(), expectation=more, optimiser=search)
+        return finer.fit(data.after(made), run.within("finer"), key=key).following(made).with_event(event)
 
     def _once(self, states: int, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         spec = ModelSpec(states, kernel=self.kernel, num_inducing=self.num_inducing)
@@ -116,7 +131,7 @@ class Polished(AbstractMethod):
         if data.start is not None and not isinstance(data.start.system, System):
             raise DataError(f"Polished cannot go on from a {type(data.start.system).__name__}: leave start= out")
         if data.start is not None and not long and self.iterations:
-            return self._polish(spec).fit(data, run.within("2"), key=left_over(key)).by(self)
+            return self._polish(spec, data, run.within("2"), left_over(key)).by(self)
         windows = Windows(length=max(2, min(200, data.episodes.max_length)), size=8)
         network = Variational(
             spec,
@@ -125,15 +140,14 @@ class Polished(AbstractMethod):
             expectation=MonteCarlo(1),
             optimiser=Adam(self.steps, batches=windows if long else FullBatch()),
         )
-        first = network.fit(data, run.within("1"), key=key).by(self)
+        first = network.trained(data, run.within("1"), key=key).by(self)
         if long or self.iterations == 0 or first.result is Result.interrupted:
             return first
-        polish = self._polish(spec)
-        second = polish.fit(data.after(first), run.within("2"), key=left_over(key))
+        second = self._polish(spec, data.after(first), run.within("2"), left_over(key))
         if second.result is not Result.interrupted:
             run.say("second start: states guessed from the data")
             # The same first model, because it comes from the same key.
-            third = polish.fit(data.afresh(), run.within("3"), key=key)
+            third = self._polish(spec, data.afresh(), run.within("3"), key)
             second = _higher(second, third, run)
         made = replace(second.following(first).by(self), parts=(first,))
         if made.result is Result.interrupted:
@@ -161,10 +175,11 @@ def _is_worse(later: Fit, earlier: Fit, validation: Episodes) -> bool:
 
 
 def _higher(first: Fit, second: Fit, run: Run) -> Fit:
-    """Of two polished starts the one with the higher bound. An interrupted or failed one does not count."""
+    """Of two polished starts the one that ended at the higher bound: on the way there, few nodes may have promised
+    more. An interrupted or failed one does not count."""
     if not second.result.good or not len(second.history.bound):
         return first if second.result is not Result.interrupted else first.ended(second.result)
-    ends = first.best_bound, second.best_bound
+    ends = first.bound if first.result.good else float("-inf"), second.bound
     chosen, where = (first, "the network's states") if ends[0] >= ends[1] else (second, "states guessed from the data")
     event = f"two starts ended at {ends[0]:.4f} and {ends[1]:.4f} a step: kept the one from {where}"
     run.say(event)

@@ -41,6 +41,11 @@ class Network(AbstractStates):
     """Diagonal gains and factors."""
     offsets: bool = True
     """False is the paper's own family."""
+    gain: float = 0.5
+    """First gain of each state on the one before. Closer to one where states are smoother than outputs."""
+    width: float | None = 0.1
+    """First standard deviation of each state given the one before. None: half of that of the measurement noise which
+    the model starts with, for the states that are outputs."""
     single_precision: bool = False
     """Run the recurrences alone in single precision."""
 
@@ -53,6 +58,7 @@ class Network(AbstractStates):
         earlier = reader_of(data.start)
         if earlier is not None:
             return earlier
+        width = 0.1 if self.width is None else self.width
         return BiRNN.from_data(
             data.episodes,
             state_dim=model.state_dim,
@@ -62,6 +68,8 @@ class Network(AbstractStates):
             diagonal=self.diagonal,
             offsets=self.offsets,
             single_precision=self.single_precision,
+            gain=self.gain,
+            scale=_half_noise(model, width) if self.width is None else width,
             scaled=data.scaled,
             dtype=dtype,
             key=key,
@@ -87,6 +95,15 @@ class PerStep(AbstractStates):
             guess=data.states(model.state_dim),
             dtype=dtype,
         )
+
+
+def _half_noise(model: GPSSM, otherwise: float) -> Float[np.ndarray, " D"]:
+    """Half the standard deviation of the measurement noise for states that are outputs."""
+    widths = np.full(model.state_dim, otherwise)
+    noise = np.sqrt(np.asarray(model.emission.noise_variance()))
+    if len(noise) <= model.state_dim:
+        widths[: len(noise)] = noise / 2.0
+    return widths
 
 
 def reader_of(fit: Fit | None) -> AbstractRecognition | None:

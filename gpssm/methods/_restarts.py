@@ -53,11 +53,16 @@ class Restarts(AbstractMethod):
         if first is not None:
             looked = self._fitted(first, starts, data, run.within("look"), key, "first look")
             if run.interrupted or not any(made.result.good for made in looked.values()):
-                return best_of(list(looked.values()), data, run, self, key)
+                best = best_of(list(looked.values()), data, run, self, key)
+                # However well each look has ended, none is a fit.
+                return best.ended(Result.interrupted) if run.interrupted else best
             starts = _best(looked, max(1, self.count // 4), data, run, key)
             run.say(f"starts {', '.join(str(i + 1) for i in starts)} go on")
         made = self._fitted(self.method, starts, data, run, key, "start")
-        return best_of(list(made.values()), data, run, self, key)
+        best = best_of(list(made.values()), data, run, self, key)
+        # In processes, a start that was broken off, or never made, need not be the last.
+        ended = [i for i, fit in made.items() if fit.result is not Result.interrupted]
+        return best.ended(Result.interrupted) if run.interrupted and len(ended) < len(starts) else best
 
     def _fitted(
         self, method: AbstractMethod, starts: Sequence[int], data: Prepared, run: Run, key: PRNGKeyArray, what: str

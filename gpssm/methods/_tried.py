@@ -17,7 +17,7 @@ from gpssm.fitting import AbstractMethod, Fit, Prepared, Room, Run
 from gpssm.methods._constant import Constant
 from gpssm.methods._polished import NEGLIGIBLE, Polished
 
-SAMPLES = 100
+SAMPLES = 64
 """Trajectories of each free run by which methods are judged."""
 WIDTHS = tuple(float(width) for width in np.geomspace(0.5, 8.0, 25))
 """Factors for the spread of free runs that are looked at."""
@@ -29,14 +29,18 @@ class Tried:
 
     folds: tuple[Fold, ...]
     n_init: int
+    units: Scaler
+    """Those of errors: the same for all methods, whatever they learn in."""
     scaler: Scaler
-    """The units of errors, and those in which the next methods learn."""
+    """The units in which the next methods learn."""
     room: Room
     run: Run
     key: PRNGKeyArray
     simple: frozenset[str] = frozenset()
     """Those that whatever is chosen may not be behind."""
     methods: dict[str, AbstractMethod] = field(default_factory=dict)
+    learnt_in: dict[str, Scaler] = field(default_factory=dict)
+    """The units of each."""
     fits: dict[str, Fit] = field(default_factory=dict)
     trials: dict[str, list[Trial]] = field(default_factory=dict)
 
@@ -44,14 +48,14 @@ class Tried:
     def of(cls, folds: tuple[Fold, ...], n_init: int, data: Prepared, run: Run, key: PRNGKeyArray) -> "Tried":
         """Nothing yet."""
         room = Room(max(len(folds[0].train), len(data.episodes)), data.episodes.num_steps)
-        return cls(folds, n_init, data.scaler, room, run, key)
+        return cls(folds, n_init, data.scaler, data.scaler, room, run, key)
 
     def attempt(self, name: str, method: AbstractMethod) -> Fit | None:
         """Fit without the stretches and judge. A failure is told and does not end the others."""
         self.run.interruption.check()
         self.run.say(f"{name}: fitting ...")
         began = time.monotonic()
-        self.methods[name] = method
+        self.methods[name], self.learnt_in[name] = method, self.scaler
         train = Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room)
         try:
             made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
@@ -93,7 +97,7 @@ class Tried:
                 self.methods[name],
                 fold,
                 0,
-                self.scaler,
+                self.units,
                 self.n_init,
                 SAMPLES,
                 *numbers_of(jr.fold_in(self.key, i)),
@@ -114,9 +118,9 @@ class Tried:
         """How well the best so far did."""
         return max(self.value(name) for name in self.trials)
 
-    def judged(self, name: str, made: Fit) -> float:
-        """The same for another fit."""
-        return _mean_value(self._judge(name, made, time.monotonic()))
+    def clearly_worse(self, name: str, made: Fit, by: float) -> bool:
+        """Whether another fit of a method did worse than the first by so much, and by more than a standard error."""
+        return _clearly_better(self.trials[name], self._judge(name, made, time.monotonic()), by)
 
     def selection(self) -> Selection:
         """All trials as a table."""
@@ -143,13 +147,13 @@ def _at_best_width(trials: list[Trial]) -> list[Trial]:
     return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)]
 
 
-def _clearly_better(ours: list[Trial], others: list[Trial]) -> bool:
-    """By more than a standard error over the stretches."""
+def _clearly_better(ours: list[Trial], others: list[Trial], least: float = NEGLIGIBLE) -> bool:
+    """By more than a standard error over the stretches, and at `least` by so much."""
     gains = np.asarray([a.value - b.value for a, b in zip(ours, others, strict=True)])
     if not np.isfinite(gains).all():
         return bool(_mean_value(ours) > _mean_value(others))
     spread = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
-    return bool(gains.mean() > max(NEGLIGIBLE, spread))
+    return bool(gains.mean() > max(least, spread))
 
 
 def _mean_value(trials: list[Trial]) -> float:

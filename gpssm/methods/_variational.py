@@ -3,10 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._compile import compile_by_work
 from gpssm._core._params import cast
 from gpssm._core._result import Result
 from gpssm.data import DataError
@@ -24,11 +26,18 @@ from gpssm.inference import (
     closed_form,
     default_rule,
 )
+from gpssm.methods._copies import copies_measurements
 from gpssm.methods._model_spec import ModelSpec
+from gpssm.methods._pairs import Pairs
 from gpssm.methods._q_x import AbstractStates, Network, reader_of
-from gpssm.models import GPSSM
+from gpssm.models import GPSSM, Batch
 from gpssm.optimisers import AbstractOptimiser, Adam, Trained
 from gpssm.predict import System
+
+COPIES = (
+    "the process noise ended above the measurement noise in every output: either the sensors are that good, or the "
+    "network copies the measurements; Variational(..., first=Pairs()) starts where it smooths them"
+)
 
 
 class Variational(AbstractMethod):
@@ -53,15 +62,26 @@ class Variational(AbstractMethod):
     freeze: Freeze | None = None
     """Names the parts to hold: `lambda model, inference: (model.emission, inference.recognition)`."""
     dtype: str = "float64"
+    first: Pairs | None = None
+    """A regression that gives a model made from settings its first kernels and noises. None: those of the settings."""
 
     @property
     def deterministic(self) -> bool:
         return False
 
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
-        """Train, and let the network follow if there is one and that was asked for."""
+        """Train, let the network follow if there is one and that was asked for, and say if it learnt to copy."""
+        made = self.trained(data, run, key=key)
+        assert isinstance(made.system, System)
+        if made.result.good and reader_of(made) is not None and copies_measurements(made.system.model):
+            run.say(COPIES)
+            return made.with_event(COPIES)
+        return made
+
+    def trained(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
+        """The fit without a word on its noises, for methods of which it is a part."""
         model_key, network_key, fit_key = split_key(key)
-        model = self._model(data, model_key)
+        model = self._model(data, run, model_key)
         inference = self._inference(model, data, network_key)
         watch = inference.for_new_records() is not None
         training = Training(data.batch(self.dtype), data.held_out(self.dtype) if watch else None, self.freeze)
@@ -74,7 +94,7 @@ class Variational(AbstractMethod):
             return distilled(made, earlier, self.distil, data, run, key=left_over(key))
         return made
 
-    def _model(self, data: Prepared, key: PRNGKeyArray) -> GPSSM:
+    def _model(self, data: Prepared, run: Run, key: PRNGKeyArray) -> GPSSM:
         earlier = data.start.system.model if data.start is not None and isinstance(data.start.system, System) else None
         if isinstance(self.model, GPSSM):
             return self.model
@@ -83,7 +103,10 @@ class Variational(AbstractMethod):
                 raise DataError(
                     "Variational() has no model to start from: give ModelSpec(states=...), or an earlier fit"
                 )
-            return self.model.build(data, dtype=self.dtype, key=key)
+            model = self.model.build(data, dtype=self.dtype, key=key)
+            if self.first is None:
+                return model
+            return cast(self.first.improved(model, data, run.stage("pairs"), key=key), self.dtype)
         if self.model is not None and self.model.states != earlier.state_dim:
             raise DataError(
                 f"the earlier fit has {earlier.state_dim} states and this method asks for {self.model.states}: leave "
@@ -109,6 +132,18 @@ def fit_of(trained: Trained, network: AbstractRecognition | None, data: Prepared
     model, network = cast((trained.model, network), np.float64)
     system = System(model, data.scaler, data.channels, network)
     return Fit.of(system, method, trained.result, trained.history, inference=trained.inference)
+
+
+def bound_of(fit: Fit, rule: AbstractExpectation, data: Prepared) -> float:
+    """The bound of a fit to these data, a step, by another rule for expectations over states."""
+    assert isinstance(fit.inference, MeanField) and isinstance(fit.system, System)
+    inference = eqx.tree_at(lambda i: i.expectation, fit.inference, rule)
+    return float(_total(fit.system.model, inference, data.batch())) / data.episodes.num_steps
+
+
+@compile_by_work(lambda model, inference, batch: batch.valid.size)
+def _total(model: GPSSM, inference: MeanField, batch: Batch) -> Float[Array, ""]:
+    return inference.bound(model, batch, key=jr.key(0))[0].total()
 
 
 def distilled(

@@ -4,6 +4,7 @@ from gpssm.models._batch import Batch
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._joint import AbstractJoint, JointPosterior, SampledPosterior
 from gpssm.models._posterior import GaussMarkov
+from gpssm.models._sampled_models import SampledModels
 from gpssm.models.emission import AbstractEmission, LinearGaussian, Magnitude
 from gpssm.models.transition import (
     AbstractMean,
@@ -31,6 +32,7 @@ __all__ = [
     "LinearMean",
     "LinearTransition",
     "Magnitude",
+    "SampledModels",
     "SampledPosterior",
     "SparseGP",
     "Transitions",

@@ -67,7 +67,7 @@ class MetricLBFGS(AbstractOptimiser):
             )
             # The same key: where the bound is an estimate, all rounds climb the same one.
             found = LBFGS(allowed, self.tolerance, self.memory).run(
-                whitened(now.tree, training.data), training, within, key=key
+                whitened(now.tree, training.data), training, within, key=key, planned=self.iterations
             )
             bound = found.history.bound
             if found.result is Result.diverged:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import final
 
-import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
 from gpssm._core._history import History
+from gpssm._core._random import standard_normal
 from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
@@ -83,7 +83,7 @@ class RepeatPredictor(AbstractPredictor):
 def _around(signal: np.ndarray, std: np.ndarray, first: int, channels: Channels, request: Request) -> Rollout:
     """A certain signal measured with noise."""
     signals = np.tile(signal, (request.count, 1, 1))
-    noise = std * np.asarray(jr.normal(request.key, signals.shape))
+    noise = std * np.asarray(standard_normal(request.key, signals.shape))
     return Rollout(
         start=first,
         signals=signals,

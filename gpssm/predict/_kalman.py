@@ -94,8 +94,8 @@ def gains(system: LinearSystem, observed: Bool[np.ndarray, "T O"]) -> Gains:
             C, Rs, weight = _read(system, observed[t])
         across = P @ C.T
         S = C @ across + Rs
-        # Of one number no library need be asked.
-        inverse = weight / S if outputs == 1 else np.linalg.inv(S) * weight
+        inverse, size = _inverse(S)
+        inverse = inverse * weight
         K = A @ across @ inverse
         L = A - K @ C
         after = L @ P @ L.T + K @ Rs @ K.T + Q
@@ -106,9 +106,19 @@ def gains(system: LinearSystem, observed: Bool[np.ndarray, "T O"]) -> Gains:
             if stop - t > WORTH:
                 settled.append((t, stop))
         before[t:stop], precision[t:stop], gain[t:stop], closed[t:stop] = P, inverse, K, L
-        log_det += (stop - t) * (math.log(S[0, 0]) if outputs == 1 else np.linalg.slogdet(S)[1])
+        log_det += (stop - t) * size
         P, t = after, stop
     return Gains(before, precision, gain, closed, float(log_det), tuple(settled))
+
+
+def _inverse(S: Float[np.ndarray, "O O"]) -> tuple[Float[np.ndarray, "O O"], float]:
+    """Inverse and logarithm of the determinant of a covariance; NaN where noises have vanished or overflowed so that it
+    is none: a search that tries such a step has to turn back."""
+    if len(S) == 1:
+        # Of one number no library need be asked.
+        return (1.0 / S, math.log(S[0, 0])) if S[0, 0] > 0.0 else (np.full_like(S, np.nan), math.nan)
+    sign, log_det = np.linalg.slogdet(S)
+    return (np.linalg.inv(S), float(log_det)) if sign > 0.0 else (np.full_like(S, np.nan), math.nan)
 
 
 def _read(

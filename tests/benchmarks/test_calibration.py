@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpssm
+from benchmarks._sbc import BY, DOUBT, WIDTHS, verdict
 from benchmarks.calibration import FADING, MIXES, draw_system, judge, methods
 
 
@@ -40,3 +41,23 @@ def test_bands_of_marginal_fits_hold_and_scaled_ones_are_noticed():
     assert 0.86 < one_step[1] < 0.985 and 0.88 < free_run[1] <= 1.0
     # A Gaussian band of 95 % holds 88 % at 0.8 of its width and 98.6 % at 1.25.
     assert one_step[0] < one_step[1] - 0.03 and one_step[2] > one_step[1] + 0.01
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("method", BY)
+def test_ranks_of_the_truth_are_uniform_and_wrong_spreads_are_noticed(method: str):
+    truth, draws = BY[method](120, 1)
+    found = {width: verdict(truth, draws, width=width) for width in WIDTHS}
+    assert abs(found[1.0]["errors"]) < DOUBT and found[1.0]["p_value"] > 1e-3, found[1.0]
+    assert found[0.8]["errors"] > DOUBT and found[1.25]["errors"] < -DOUBT, found
+
+
+def test_ranks_of_draws_from_the_truth_s_own_distribution_are_uniform_and_stretched_ones_are_not():
+    rng = np.random.default_rng(0)
+    centre = rng.standard_normal((300, 1, 4))
+    draws, truth = centre + rng.standard_normal((300, 60, 4)), (centre + rng.standard_normal((300, 1, 4)))[:, 0]
+    right, narrow, wide = (verdict(truth, draws, width=width) for width in (1.0, 0.8, 1.25))
+    assert abs(right["errors"]) < DOUBT and right["p_value"] > 1e-3
+    assert narrow["errors"] > DOUBT and wide["errors"] < -DOUBT
+    shifted = verdict(truth + 0.5, draws)
+    assert shifted["p_value"] < 1e-3

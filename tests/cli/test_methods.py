@@ -37,6 +37,10 @@ COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
             gpssm.Variational(gpssm.ModelSpec(2, "matern32", num_inducing=6), q_x=gpssm.Network(2), optimiser=Adam(10)),
         ),
         ("output-error", gpssm.OutputError(2, num_inducing=6)),
+        (
+            "particle-gibbs",
+            gpssm.methods.ParticleGibbs(gpssm.ModelSpec(2, "matern32", num_inducing=6), sweeps=10, warmup=2),
+        ),
         ("linear", gpssm.Linear(order=2)),
         ("arx", gpssm.ARX(output_lags=2)),
         ("gp-narx", GPNARX(output_lags=2, kernel="matern32", num_inducing=6)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.evaluate import Against, Blocks, EpisodeFolds, LongRuns
+from gpssm.evaluate import Against, Blocks, EpisodeFolds, LongRuns, Stretches
 from gpssm.evaluate._folds import default_folds
 
 
@@ -81,3 +81,33 @@ def test_long_runs_hide_what_lies_before_the_block_and_score_the_block_only():
         np.testing.assert_array_equal(scored, np.arange(max(10 * i, 3), 10 * (i + 1)))
         np.testing.assert_array_equal(run.u[:, 0], 2.0 * y[: len(run)])
         np.testing.assert_array_equal(run.y[:3, 0], y[:3])
+
+
+@pytest.mark.parametrize("folds", [Blocks(4), LongRuns(4), Stretches(4)])
+def test_folds_of_records_that_share_a_name_can_be_told_apart(folds):
+    episodes = gpssm.Episodes([gpssm.Episode(y=counted(100, start)) for start in (0, 1000)])
+    found = folds.split(episodes, n_init=5)
+    assert len({fold.name for fold in found}) == len(found) == 4
+
+
+@pytest.mark.parametrize("folds", [Blocks(4), LongRuns(4), Stretches(4)])
+def test_parts_in_which_nothing_was_measured_are_not_judged(folds):
+    y = counted(200)
+    whole = folds.split(gpssm.Episodes.from_arrays(y=y), n_init=5)
+    y[45:100] = np.nan
+    found = folds.split(gpssm.Episodes.from_arrays(y=y), n_init=5)
+    assert all(fold.test[0].observed[5:].any() for fold in found)
+    assert [fold.name for fold in found] == [whole[i].name for i in (0, 2, 3)]
+
+
+def test_stretches_without_any_measurement_are_refused():
+    y = np.full(200, np.nan)
+    y[:5] = 1.0
+    with pytest.raises(gpssm.DataError, match="nothing was measured"):
+        Stretches(4).split(gpssm.Episodes.from_arrays(y=y), n_init=5)
+
+
+def test_episodes_in_which_nothing_was_measured_are_not_judged():
+    records = [gpssm.Episode(y=counted(30, 100 * i), mask=np.arange(30) < (5 if i == 1 else 30)) for i in range(4)]
+    found = EpisodeFolds(4).split(gpssm.Episodes(records), n_init=5)
+    assert [fold.name for fold in found] == ["episodes 0::4", "episodes 2::4", "episodes 3::4"]

@@ -1,11 +1,13 @@
 """`Auto` keeps what predicts best, says why, and is never behind the simple models that it has tried itself."""
 
+import jax.random as jr
 import numpy as np
 import pytest
 
 import gpssm
 from gpssm.evaluate import HeldOut, Stretches, Trial
-from gpssm.methods import _tried
+from gpssm.fitting import Prepared, Run
+from gpssm.methods import _auto, _tried
 from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
 from tests.optimisers.small_task import Listening
 
@@ -35,16 +37,30 @@ def test_stretches_are_held_out_together_and_never_trained_on():
     folds = Stretches(4).split(data, n_init=6)
     assert len(folds) == 4 and all(fold.train is folds[0].train for fold in folds)
     kept = {value for piece in folds[0].train for value in piece.y[:, 0].tolist()}
-    held = [fold.test[0].y[6:, 0].tolist() for fold in folds]
+    tests = [fold.test[0] for fold in folds]
+    held = [test.y[6:, 0][test.observed[6:, 0]].tolist() for test in tests]
     assert all(len(part) == 5 for part in held)
     assert not kept & {value for part in held for value in part}
     assert len(kept) == 80
-    # What is read before a stretch is trained on, and lies right before it in the record.
-    for fold in folds:
-        (whole,) = fold.test
-        assert set(whole.y[:6, 0].tolist()) <= kept
-        first = record.y[:, 0].tolist().index(whole.y[0, 0])
-        np.testing.assert_array_equal(whole.y, record.y[first : first + len(whole)])
+    # A run reads the first six outputs of the record, and no other before its stretch or after it.
+    starts = [record.y[:, 0].tolist().index(part[0]) for part in held]
+    assert starts == [16, 37, 58, 79]
+    for test, start in zip(tests, starts, strict=True):
+        shown = [*range(6), *range(start, start + 5)]
+        assert len(test) == 84 and np.flatnonzero(test.observed[:, 0]).tolist() == shown
+        np.testing.assert_array_equal(test.u, record.u[:84])
+        np.testing.assert_array_equal(test.y[shown], record.y[shown])
+
+
+def test_runs_of_long_records_begin_later():
+    (record,) = data = driven(linear, 400)
+    tests = [fold.test[0] for fold in Stretches(4, furthest=100).split(data, n_init=6)]
+    # Stretches of 20 steps begin at 64, 148, 232 and 316.
+    assert [len(test) for test in tests] == [120] * 4
+    for test, begin, start in zip(tests, (0, 48, 132, 216), (64, 148, 232, 316), strict=True):
+        shown = [*range(6), *range(start - begin, start - begin + 20)]
+        assert np.flatnonzero(test.observed[:, 0]).tolist() == shown
+        np.testing.assert_array_equal(test.u, record.u[begin : begin + 120])
 
 
 def test_of_many_episodes_whole_ones_are_held_out():
@@ -95,6 +111,39 @@ def test_the_winner_is_never_behind_what_was_tried():
     assert len(errors) == 5 and errors[kept] == min(errors)
 
 
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_simple_methods_are_simple_whatever_the_effort(monkeypatch, effort):
+    """What is kept may be behind none of them, so that `quick` keeps the most accurate one."""
+    kept, data = [], driven(linear, 100)
+    made = gpssm.fit(data, gpssm.Constant(), progress=gpssm.Silent())
+    monkeypatch.setattr(_tried.Tried, "attempt", lambda self, name, method: self.methods.update({name: method}))
+    monkeypatch.setattr(gpssm.Auto, "_try_output_error", lambda self, tried, states, budget: 2)
+    monkeypatch.setattr(gpssm.Auto, "_final", lambda self, tried, data, run, key: kept.append(tried) or made)
+    gpssm.Auto(effort=effort).fit(Prepared.of(data), Run(), key=jr.key(0))
+    assert kept[0].simple == {"constant", "linear", "linear, direct", "arx 2", "arx 4"}
+
+
+@pytest.mark.parametrize(("steps", "polish"), [(150, 0), (300, 40)])
+def test_from_few_samples_little_is_tried(monkeypatch, steps, polish):
+    """Up to 200 of them a GP has one number of states, and is not polished."""
+    tried = {}
+
+    def note(self, name, method):
+        tried[name] = method
+        self.trials[name] = []
+        return None
+
+    monkeypatch.setattr(_tried.Tried, "attempt", note)
+    monkeypatch.setattr(_tried.Tried, "value", lambda self, name: 0.0)
+    data = driven(linear, steps)
+    made = gpssm.fit(data, gpssm.Constant(), progress=gpssm.Silent())
+    monkeypatch.setattr(gpssm.Auto, "_final", lambda self, tried, data, run, key: made)
+    gpssm.Auto().fit(Prepared.of(data), Run(), key=jr.key(0))
+    rich = [method for name, method in tried.items() if name.startswith("gp")]
+    assert [method.iterations for method in rich] == [polish]
+    assert {name for name in tried if name.startswith("output error")} == {"output error 2"}
+
+
 def test_inputs_that_act_at_once_are_noticed_and_all_that_follows_knows():
     told = Listening()
     plain = driven(linear, 120)
@@ -107,6 +156,32 @@ def test_inputs_that_act_at_once_are_noticed_and_all_that_follows_knows():
     heard = Listening()
     assert quick(plain, heard).system.direct is None
     assert not any("own step" in message for message in heard.messages)
+
+
+def test_errors_of_all_methods_are_in_the_same_units(monkeypatch):
+    """A direct term that is most of an output leaves little of it to learn, and other units to learn that in."""
+    kept = []
+
+    def note(self, tried, data, run, key):
+        kept.append(tried)
+        return tried.fits["linear, direct"]
+
+    monkeypatch.setattr(gpssm.Auto, "_final", note)
+    data = gpssm.Episodes([episode._replace(y=episode.y + 9.0 * episode.u) for episode in driven(linear, 120)])
+    quick(data)
+    (tried,) = kept
+    scale = gpssm.Scaler.from_episodes(data).output_scale[0]
+    learnt_in = {name: fit.system.direct for name, fit in tried.fits.items()}
+    assert learnt_in["linear"] is None and learnt_in["arx 2"].output_scale[0] < 0.5 * scale
+    for name, trials in tried.trials.items():
+        for trial in trials:
+            assert trial.error == pytest.approx(trial.score.rmse_overall / scale), name
+
+
+def test_a_refit_with_a_direct_term_is_judged_as_the_first_fit_was():
+    made = quick(gpssm.Episodes([e._replace(y=e.y + 9.0 * e.u) for e in driven(linear, 120)]))
+    assert made.system.direct is not None
+    assert not any("poorer optimum" in event for event in made.history.events)
 
 
 def test_a_model_is_not_lost_for_bands_that_are_too_narrow():
@@ -123,13 +198,28 @@ def test_a_model_is_not_lost_for_bands_that_are_too_narrow():
 
 
 def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
-    monkeypatch.setattr(_tried.Tried, "judged", lambda self, name, made: -10.0)
+    monkeypatch.setattr(_tried.Tried, "clearly_worse", lambda self, name, made, by: True)
     made = quick(driven(linear))
     assert any("ended in a poorer optimum" in event for event in made.history.events)
     (record,) = driven(linear, seed=1)
     ours, parts = made.system, [part.system for part in made.parts]
     runs = [system.simulate(record, n_init=8, num_samples=5, seed=0).samples for system in (ours, *parts)]
     assert any(np.array_equal(runs[0], run) for run in runs[1:]), "one of those without the stretches"
+
+
+def test_an_interrupted_refit_leaves_the_first_fit(monkeypatch):
+    monkeypatch.setattr(_auto, "chosen", lambda selection, simple: "linear")
+    told = Listening()
+    run = Run(told)
+
+    def ask(message: str) -> None:
+        if message == "fitting linear to all records":
+            run.interruption.request()
+
+    monkeypatch.setattr(told, "say", ask)
+    made = gpssm.Auto(effort="quick").fit(Prepared.of(driven(linear)), run, key=jr.key(0))
+    assert made.result is gpssm.Result.interrupted
+    assert made.system.system is made.parts[1].system.system
 
 
 def test_what_cannot_be_fitted_does_not_end_the_others():

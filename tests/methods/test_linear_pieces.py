@@ -210,3 +210,15 @@ def test_a_chain_is_its_recurrence():
     np.testing.assert_allclose(chain(A, led), x, rtol=1e-12)
     np.testing.assert_allclose(chain(A, led[:, :, 0]), np.stack(x)[:, :, 0], rtol=1e-12)
     assert not np.isfinite(chain(np.full((2, 2), np.nan), led)[-1]).any()
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_outputs_without_any_noise_have_no_evidence_and_end_no_search(outputs):
+    """A step that is far too long makes noises vanish: the search has to see that, and turn back."""
+    true, data = system(), record()
+    silent = replace(true, C=true.C[:outputs], b=true.b[:outputs], R=np.zeros(outputs), Q=np.zeros((2, 2)))
+    silent = replace(silent, A=np.zeros((2, 2)))
+    one = gpssm.Episode(y=np.nan_to_num(data.y[:, :outputs]), u=data.u)
+    with np.errstate(all="ignore"):
+        value, score = _score.evidence_and_score(silent, grouped([one]))
+    assert not np.isfinite(value) and not np.isfinite(score.A).any()

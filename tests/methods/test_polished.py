@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.fitting import Status
-from gpssm.inference import BiRNN
+from gpssm.fitting import Prepared, Status
+from gpssm.inference import BiRNN, Cubature, GaussHermite, MeanField, default_rule
 from gpssm.methods import _polished
+from gpssm.methods._variational import bound_of
 from gpssm.optimisers import _step
 from tests.optimisers.small_task import Listening
 from tests.reference.small_system import LENGTHS, fit, identified, identify, record, records
@@ -69,6 +70,26 @@ def test_of_two_starts_the_one_with_the_higher_bound_is_kept():
     (event,) = [event for event in fitted.history.events if event.startswith("two starts")]
     ends = [float(word.rstrip(".")) for word in (event.split()[4], event.split()[6])]
     assert fitted.best_bound == pytest.approx(max(ends), abs=1e-4)
+
+
+TWO = replace(QUICK, states=2, steps=5, iterations=3, network_steps=0)
+
+
+def test_with_two_states_few_nodes_are_enough_and_a_finer_rule_agrees():
+    fitted = gpssm.fit(records(), TWO, progress=gpssm.Silent(), seed=0)
+    assert isinstance(fitted.inference, MeanField) and fitted.inference.expectation == Cubature()
+    data = Prepared.of(records())
+    # The rule of the fit gives the fit's own bound, another one nearly that.
+    assert bound_of(fitted, Cubature(), data) == pytest.approx(fitted.best_bound, abs=1e-9)
+    finer = bound_of(fitted, GaussHermite(5), data)
+    assert 1e-9 < abs(finer - fitted.best_bound) < _polished.COARSE
+
+
+def test_where_few_nodes_are_too_few_the_polish_goes_on_with_more(monkeypatch):
+    monkeypatch.setattr(_polished, "COARSE", -1.0)
+    fitted = gpssm.fit(records(), TWO, progress=gpssm.Silent(), seed=0)
+    assert isinstance(fitted.inference, MeanField) and fitted.inference.expectation == default_rule(2)
+    assert any("finer rule" in event for event in fitted.history.events)
 
 
 def test_a_second_call_gives_the_same_model_and_compiles_nothing(monkeypatch):

@@ -110,6 +110,24 @@ def test_a_start_whose_process_died_is_left_out(records):
         gpssm.fit(records, replace(method, pool=Losing(None)), progress=gpssm.Silent(), seed=0)
 
 
+@pytest.mark.parametrize(("look", "after"), [(0.1, 3), (0.1, 1), (1.0, 1)])
+def test_starts_that_were_never_made_in_full_are_no_finished_fit(records, look, after):
+    """The wish comes in the midst of tasks that run elsewhere and do not hear of it."""
+    run = Run()
+
+    class Elsewhere(AbstractPool):
+        def run(self, function, tasks):
+            for i, task in enumerate(tasks):
+                if i + 1 == after:
+                    run.interruption.request()
+                yield i, function(task)
+
+    method = gpssm.Restarts(Counted(seen=([],)), 3, look=look, pool=Elsewhere())
+    made = method.fit(Prepared.of(records), run, key=jax.random.key(0))
+    assert made.result is gpssm.Result.interrupted
+    assert np.isfinite(made.system.simulate(records[0], n_init=2, seed=0).samples).all()
+
+
 @pytest.mark.system
 @pytest.mark.timeout(600)
 def test_processes_change_nothing(records):

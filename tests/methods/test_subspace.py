@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import jax.random as jr
 import numpy as np
 import pytest
 
 import gpssm
+from gpssm.fitting import Prepared, Run
+from gpssm.methods import ARX, Direct
 from gpssm.methods.linear._simulated import free_run_error, with_inputs_refitted, with_noises_found
 from gpssm.methods.linear._subspace import pieces
 from gpssm.predict import Channels, LinearPredictor, LinearSystem, MeanOnly
@@ -114,6 +117,29 @@ def test_long_gaps_cut_a_record_and_short_ones_do_not():
     observed[20:40] = observed[50:52] = False
     gapped = whole._replace(observed=observed, y=np.where(observed, whole.y, 0.0))
     assert [len(piece) for piece in pieces([gapped])] == [20, 20]
+
+
+def test_single_samples_between_gaps_are_no_trouble():
+    whole = record(200, seed=1)
+    observed = np.zeros_like(whole.observed)
+    for start in range(0, 200, 20):
+        observed[start : start + 9] = True
+    observed[100:120], observed[110] = False, True
+    gapped = whole._replace(observed=observed, y=np.where(observed, whole.y, 0.0))
+    assert {len(piece) for piece in pieces([gapped])} == {9}
+    made = gpssm.fit(gpssm.Episodes([gapped]), gpssm.Subspace(2), progress=gpssm.Silent())
+    assert np.isfinite(made.system.simulate(whole, n_init=3, seed=0).samples).all()
+
+
+@pytest.mark.parametrize(
+    "method", [gpssm.Subspace(), gpssm.Subspace(direct=None), Direct(ARX(2)), Direct(ARX(2), always=False)]
+)
+def test_an_interruption_leaves_a_model(method):
+    run = Run()
+    run.interruption.request()
+    made = method.fit(Prepared.of(gpssm.Episodes([record(60, seed=1)])), run, key=jr.key(0))
+    assert made.result is gpssm.Result.interrupted
+    assert np.isfinite(made.system.simulate(record(20, seed=2), n_init=3, seed=0).samples).all()
 
 
 def test_few_samples_end_in_a_sentence_or_a_model():

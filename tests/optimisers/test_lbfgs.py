@@ -18,7 +18,7 @@ from gpssm._core._params import Positive, cast
 from gpssm.fitting import Run, Status
 from gpssm.inference import Explicit, GaussHermite, MeanField, NaturalGradient
 from gpssm.models import GPSSM, AbstractEmission, Batch, LinearGaussian, LinearMean, LinearTransition
-from gpssm.optimisers import LBFGS, Trained
+from gpssm.optimisers import LBFGS, Trained, _lbfgs
 from tests.optimisers.small_task import Task, finite, free_states, padded
 from tests.reference.kalman import LinearModel, evidence
 
@@ -58,6 +58,14 @@ def problem(data: Batch, model: GPSSM | None = None) -> Task:
 @pytest.fixture(scope="module")
 def polished(data) -> Trained:
     return problem(data).train(LBFGS(3000, tolerance=1e-14, memory=50), key=jr.key(0))
+
+
+def test_the_program_that_is_compiled_quickly_finds_the_same(data, monkeypatch):
+    found = []
+    for much in (0, np.inf):
+        monkeypatch.setattr(_lbfgs, "MUCH_SEARCHING", much)
+        found.append(problem(data).train(LBFGS(10), key=jr.key(0)).history.bound)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-8)
 
 
 def test_it_reaches_the_maximum_of_the_evidence(data, polished):

@@ -25,9 +25,11 @@ from gpssm.models import (
     LinearMean,
     LinearTransition,
     Magnitude,
+    SampledModels,
     SampledPosterior,
     SparseGP,
 )
+from gpssm.models._sampled_models import kernel_arrays
 from gpssm.predict import AbstractPredictor, Channels, MixturePredictor
 from tests.reference.small_system import records
 
@@ -126,7 +128,18 @@ def others() -> dict[str, AbstractPredictor]:
         "mixture of a mixture": MixturePredictor((mixture, made["arx"])),
         "joint": joint_system(jnp.eye),
         "drawn": joint_system(None),
+        "drawn with kernels": drawn_system(),
     }
+
+
+def drawn_system() -> gpssm.System:
+    """Models that differ in function, noises and kernel."""
+    plain = joint_system(None)
+    arrays = kernel_arrays(plain.model.transition.bases())  # pyright: ignore[reportAttributeAccessIssue]
+    kernels = tuple(jnp.stack([leaf + 0.1 * i for i in range(4)]) for leaf in arrays)
+    noises = jnp.linspace(0.01, 0.04, 4)[:, None]
+    joint = SampledModels(jnp.ones((4, 1, 3)), noises, 2.0 * noises, kernels, False)
+    return dataclasses.replace(plain, joint=joint)
 
 
 def joint_system(factor) -> gpssm.System:

@@ -68,11 +68,11 @@ class BiRNN(AbstractRecognition):
         offsets: bool = True,
         single_precision: bool = False,
         gain: float = 0.5,
-        scale: float = 0.1,
+        scale: float | Float[np.ndarray, " D"] | Float[Array, " D"] = 0.1,
         key: PRNGKeyArray,
     ) -> "BiRNN":
-        """A network whose posterior starts with contractive gains and small factors; `offsets=False` is the paper's
-        own family."""
+        """A network whose posterior starts with contractive gains and small factors (`scale`, one for all states or
+        one for each); `offsets=False` is the paper's own family."""
         keys = jr.split(key, 4)
         size = 2 * outputs + inputs
         chol_bias = jnp.zeros(num_chol_numbers(state_dim, diagonal)).at[:state_dim].set(jnp.log(scale))
@@ -104,6 +104,8 @@ class BiRNN(AbstractRecognition):
         diagonal: bool = False,
         offsets: bool = True,
         single_precision: bool = False,
+        gain: float = 0.5,
+        scale: float | Float[np.ndarray, " D"] | Float[Array, " D"] = 0.1,
         scaled: Episodes | None = None,
         dtype: DTypeLike = np.float64,
         key: PRNGKeyArray,
@@ -127,6 +129,8 @@ class BiRNN(AbstractRecognition):
             diagonal=diagonal,
             offsets=offsets,
             single_precision=single_precision,
+            gain=gain,
+            scale=scale,
             key=key,
         )
         return cast(network, dtype)

@@ -53,15 +53,15 @@ class Subspace(AbstractMethod):
         data = data if scaler is data.scaler else data.scaled_by(scaler)
         records = pieces(data.scaled)
         order, told = (orders[0], "") if len(orders) == 1 else _chosen(records, orders, run)
+        result = Result.interrupted if run.interrupted else Result.finished
         found = best_system(records, records, order)
         if found is None:
             raise DataError(f"{data.episodes.num_steps} steps are too few for a linear model with {order} states")
-        run.interruption.check()
         system = with_noises_found(found.system, records)
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
         history.events += [about_direct] if about_direct else []
         history.events.append(f"subspace identification: {order} states{told}")
-        return Fit.of(LinearPredictor(system, data.scaler, data.channels), self, Result.finished, history)
+        return Fit.of(LinearPredictor(system, data.scaler, data.channels), self, result, history)
 
     def _orders(self) -> tuple[int, ...]:
         if self.order is None:
@@ -70,7 +70,7 @@ class Subspace(AbstractMethod):
 
 
 def direct_units(data: Prepared, direct: bool | None, run: Run, orders: Sequence[int]) -> tuple[Scaler, str]:
-    """The units of the data with the direct term that they show, and what to say of it.
+    """The units of the data with the direct term that they show, and what to say of it; as they are, if interrupted.
 
     With None, only if free runs over the ends of the records are closer with it, the rest having been learnt without
     them. A term that is there already stays.
@@ -86,9 +86,10 @@ def direct_units(data: Prepared, direct: bool | None, run: Run, orders: Sequence
     if direct is None:
         without, including = (_error_at_ends(records, orders, run, direct=wanted) for wanted in (False, True))
         told = f": error over the ends of the records {including:.3g} with it, {without:.3g} without"
-        if not including * ENOUGH < without:
+        if not (run.interrupted or including * ENOUGH < without):
             return data.scaler, f"no direct input term{told}"
-    run.interruption.check()
+    if run.interrupted:
+        return data.scaler, "no direct input term: interrupted before it was found"
     term = direct_term(records, tuple(orders)[:3])
     return data.scaler.with_direct(term, data.episodes), f"direct input term{told}"
 
@@ -114,7 +115,8 @@ def pieces(scaled: Iterable[Episode]) -> list[Episode]:
             if len(part):
                 found.append(episode[int(part[0]) : int(part[-1]) + 1])
     long = [piece for piece in found if len(piece) >= SHORTEST]
-    return long or found
+    # A single sample shows no motion.
+    return long or [piece for piece in found if len(piece) > 1] or found
 
 
 def heads_and_tails(records: list[Episode]) -> tuple[list[Episode], list[Episode]]:
@@ -125,9 +127,11 @@ def heads_and_tails(records: list[Episode]) -> tuple[list[Episode], list[Episode
 
 
 def _errors(heads: list[Episode], tails: list[Episode], orders: Sequence[int], run: Run) -> dict[int, float]:
+    """Of each order, up to an interruption."""
     errors = {}
     for order in orders:
-        run.interruption.check()
+        if run.interrupted:
+            break
         found = best_system(heads, tails, order)
         if found is not None:
             errors[order] = float(np.sqrt(found.error))

@@ -1,6 +1,6 @@
 """Marginal inference as a method."""
 
-from gpssm.methods.marginal._guess import AbstractGuess, Differences, SubspaceStates
+from gpssm.methods._guess import AbstractGuess, Differences, SubspaceStates
 from gpssm.methods.marginal._method import Marginal
 
 __all__ = ["AbstractGuess", "Differences", "Marginal", "SubspaceStates"]

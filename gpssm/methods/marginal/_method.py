@@ -24,10 +24,11 @@ from gpssm.inference.marginal import (
     function_posterior,
     with_posterior,
 )
+from gpssm.methods._guess import AbstractGuess, Differences, SubspaceStates
 from gpssm.methods._model_spec import ModelSpec
+from gpssm.methods._pairs import first_model
 from gpssm.methods._tried import Tried, stretches
-from gpssm.methods.marginal._first import first_model
-from gpssm.methods.marginal._guess import AbstractGuess, Differences, SubspaceStates
+from gpssm.methods._with_gp import with_gp
 from gpssm.methods.marginal._safeguards import filter_gap, remarks
 from gpssm.models import GPSSM, Batch, JointPosterior, SparseGP
 from gpssm.optimisers import LBFGS
@@ -90,7 +91,7 @@ class Marginal(AbstractMethod):
         """Choose the first states if there is a choice, and train."""
         earlier = None if data.start is None else data.start.system
         if isinstance(earlier, System) and not isinstance(self.model, GPSSM):
-            return self._trained(_with_gp(earlier.model), data, run, key)
+            return self._trained(with_gp(earlier.model), data, run, key)
         if self.model is None:
             raise DataError("Marginal() has no model to start from: give ModelSpec(states=...), or an earlier fit")
         if isinstance(self.model, ModelSpec) and self.guess is None:
@@ -101,7 +102,7 @@ class Marginal(AbstractMethod):
 
     def _first(self, data: Prepared, run: Run, key: PRNGKeyArray) -> GPSSM:
         if isinstance(self.model, GPSSM):
-            model, guess = _with_gp(self.model), self.guess or SubspaceStates()
+            model, guess = with_gp(self.model), self.guess or SubspaceStates()
         else:
             assert self.model is not None and self.guess is not None
             # In these coordinates the prior of the values is standard normal.
@@ -215,18 +216,3 @@ class Searched(NamedTuple):
 def _inducing(model: GPSSM, inference: FilterLaplace):
     assert isinstance(model.transition, SparseGP)
     return model.transition.inducing
-
-
-def _with_gp(model: GPSSM) -> GPSSM:
-    if not isinstance(model.transition, SparseGP):
-        raise DataError(
-            f"marginal inference integrates over a GP, and the earlier model has a {type(model.transition).__name__}"
-        )
-    if model.transition.whitened:
-        return model
-    now = model.transition.condition()
-    covariance = np.zeros((now.q_mean.size, now.q_mean.size))
-    for d, chol in enumerate(np.asarray(now.q_chol)):
-        block = slice(d * len(chol), (d + 1) * len(chol))
-        covariance[block, block] = chol @ chol.T
-    return with_posterior(model, now.q_mean, covariance)

@@ -18,6 +18,7 @@ from gpssm.inference.marginal import (
     log_evidence_of,
     particle_log_evidence,
 )
+from gpssm.methods._copies import copies_measurements
 from gpssm.models import GPSSM, Batch, SparseGP
 
 WRONG_FILTER = 0.02
@@ -84,9 +85,7 @@ def remarks(
             f"{size} inducing values in all states are more than half of the {measured} measured numbers: use fewer "
             f"inducing points, {max(measured // (2 * model.state_dim), 1)} at most"
         )
-    process, noise = np.asarray(model.transition.noise_variance()), np.asarray(model.emission.noise_variance())
-    shared = min(len(process), len(noise))
-    if (process[:shared] > noise[:shared]).all():
+    if copies_measurements(model):
         told.append(
             "the process noise exceeds the measurement noise in every measured state: the model may copy its "
             "measurements instead of smoothing them"

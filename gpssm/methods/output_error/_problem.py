@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._params import LowerTriangular, Positive, cast
+from gpssm._core._random import standard_normal
 from gpssm.data import Episodes
 from gpssm.fitting import Room
 from gpssm.methods.output_error._draws import drawn_models, posterior_at
@@ -68,7 +69,7 @@ class Problem:
         log_scales = jnp.asarray(np.full(points.shape[1], np.log(lengthscale)))
         centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
         # At zero, length-scales would have no gradient.
-        moved = (0.1 * jr.normal(value_key, values.shape), starts)
+        moved = (0.1 * standard_normal(value_key, values.shape), starts)
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
         # Of NumPy, because a number that JAX may still give any type would mean other programs in the first round.
         amplitudes = jnp.asarray(np.full(len(system.c), FIRST_AMPLITUDE))

@@ -93,21 +93,30 @@ class SparseDynamics(AbstractDynamics):
 
     def draw(self, *, num_features: int, key: PRNGKeyArray) -> "SparseGPDraw":
         """Pathwise conditioning: a prior draw corrected so that it passes through a draw of the inducing values."""
-        dims, inputs = self.q_mean.shape[0], self.bases[0].inducing.shape[1]
-        priors, weights = [], []
-        for d, dim_key in enumerate(jr.split(key, dims)):
+        dims, inputs, dtype = self.q_mean.shape[0], self.bases[0].inducing.shape[1], self.q_mean.dtype
+        bases = [self.bases[d % len(self.bases)] for d in range(dims)]
+
+        def one(part: tuple[Basis, Array, Array, PRNGKeyArray]) -> tuple[tuple | None, Array]:
+            basis, mean, chol, dim_key = part
             prior_key, value_key = jr.split(dim_key)
-            basis = self.bases[d % len(self.bases)]
-            dtype = self.q_mean.dtype
+            whitened = mean + chol @ jr.normal(value_key, mean.shape, dtype)
             prior = None
             if self.residual:
                 prior = draw_prior(basis.kernel, inputs, num_features=num_features, dtype=dtype, key=prior_key)
-            whitened = self.q_mean[d] + self.q_chol[d] @ jr.normal(value_key, self.q_mean[d].shape, dtype)
-            if prior is not None:
-                whitened = whitened - basis.factor.inverse @ jax.vmap(prior)(basis.inducing)
-            priors.append(prior)
-            weights.append(whitened)
-        return SparseGPDraw(self.bases, tuple(priors), jnp.stack(weights), self.mean, self.residual)
+            if prior is None:
+                return None, whitened
+            whitened = whitened - basis.factor.inverse @ jax.vmap(prior)(basis.inducing)
+            return (prior.directions, prior.weights), whitened
+
+        # Random numbers take long to compile and are drawn once: one program for all dimensions.
+        parts = list(zip(bases, self.q_mean, self.q_chol, jr.split(key, dims), strict=True))
+        drawn = for_each(one, parts, written_out=1)
+        priors = [
+            None if found is None else PriorDraw.of(basis.kernel, *found)
+            for basis, (found, _) in zip(bases, drawn, strict=True)
+        ]
+        weights = jnp.stack([whitened for _, whitened in drawn])
+        return SparseGPDraw(self.bases, tuple(priors), weights, self.mean, self.residual)
 
 
 class SparseGPDraw(AbstractFunctionDraw):
