@@ -81,6 +81,8 @@ class Results:
         before = {} if fresh else self._finished()
         self.rows: list[Row] = before.get("rows", [])
         self.choices: dict[str, str] = before.get("choices", {})
+        self.derived: dict[str, Any] = {}
+        """Sections that are computed from the rows."""
         self._seconds: float = before.get("seconds", 0.0)
 
     def _finished(self) -> dict[str, Any]:
@@ -125,7 +127,8 @@ class Results:
         """Write the file in one go: a reader never sees half of it."""
         seconds = round(self._seconds + time.monotonic() - self._began, 1)
         chosen = {"choices": self.choices} if self.choices else {}
-        text = json.dumps({**self._head, "seconds": seconds, **chosen, "rows": self.rows}, indent=1)
+        content = {**self._head, "seconds": seconds, **chosen, **self.derived, "rows": self.rows}
+        text = json.dumps(content, indent=1)
         partial = self.path.with_suffix(".json.tmp")
         partial.write_text(text + "\n")
         partial.replace(self.path)

@@ -46,14 +46,21 @@ def run(
     cases: Mapping[str, Case],
     counts: Sequence[int],
     settings: methods.SwingUp,
+    *,
+    network: bool = False,
 ) -> None:
-    """Every method on every case; models that figures need are drawn as soon as their seed is done."""
+    """Every method on every case, the row of the network where it is wanted; models that figures need are drawn as soon
+    as their seed is done."""
     seeds = sorted({seed for seed, _ in studies})
     of_seed = {seed: {name: studies[seed, name] for name in cases} for seed in seeds}
     for seed in seeds:
         drawn = _one_seed(results, of_seed[seed], cases, counts, settings, seed, paper=False)
         if seed == seeds[0]:
             _draw(results, drawn, cases, counts)
+    if network:
+        for seed, (name, case), count in product(seeds, cases.items(), counts):
+            work = partial(_network, of_seed[seed][name], case, count, settings, seed)
+            results.run(f"{name} {count}", "gpssm network", seed, work)
     # The slowest last.
     for seed in seeds:
         _one_seed(results, of_seed[seed], cases, counts, settings, seed, paper=True)
@@ -149,6 +156,13 @@ def _best(study: Study, case: Case, count: int, settings: methods.SwingUp, seed:
     train = study.first(count)
     method = settings.best(train, states=case.states, kernel=turning(study, train, states=case.states))
     return learnt_system(train, method, key=jr.fold_in(jr.key(3), seed))
+
+
+def _network(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> list[dict[str, Any]]:
+    train = study.first(count)
+    method = settings.network(train, states=case.states, kernel=turning(study, train, states=case.states))
+    system = learnt_system(train, method, key=jr.fold_in(jr.key(5), seed))
+    return list(score(study, system, n_init=case.n_init, seed=seed))
 
 
 def _paper(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> gpssm.System:

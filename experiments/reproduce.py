@@ -16,12 +16,15 @@ EXPERIMENTS = (
     "experiments.smooth_kink",
     "experiments.actuator",
     "experiments.real_sets",
+    "experiments.default_call",
+    "experiments.noisy_cart_pole",
     "experiments.generate_pilco",
     "experiments.cart_pole",
     "experiments.lagged_actions",
     "experiments.double_pendulum",
     "experiments.process_noise",
     "experiments.function_bands",
+    "experiments.referee",
     "experiments.hidden_swing_ups",
 )
 

@@ -5,14 +5,17 @@ from pathlib import Path
 from experiments.pages import (
     actuator,
     cart_pole,
+    default_call,
     double_pendulum,
     function_bands,
     hidden_swing_ups,
     kink,
     lagged_actions,
+    noisy_cart_pole,
     pendulum,
     process_noise,
     real_sets,
+    referee,
     smooth_kink,
     speed,
 )
@@ -26,8 +29,18 @@ from experiments.pages._strip import with_strip
 PAGES: tuple[Page, ...] = tuple(
     module.PAGE
     for module in (
-        *(kink, function_bands, smooth_kink, pendulum, cart_pole, lagged_actions, double_pendulum, hidden_swing_ups),
-        *(process_noise, actuator, real_sets, speed),
+        *(
+            kink,
+            function_bands,
+            referee,
+            smooth_kink,
+            pendulum,
+            noisy_cart_pole,
+            cart_pole,
+            lagged_actions,
+            double_pendulum,
+        ),
+        *(hidden_swing_ups, process_noise, actuator, real_sets, default_call, speed),
     )
 )
 

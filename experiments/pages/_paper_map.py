@@ -36,6 +36,12 @@ PAPER = (
     ),
     Entry("Table 1", "distance of the tip, 2, 8 and 15 episodes", "cart_pole", "[cart-pole](cart_pole.md): its table"),
     Entry(
+        "Table 1, its claim",
+        "state-space model ahead of autoregression and Kalman model",
+        "noisy_cart_pole",
+        f"[noisy cart-pole](noisy_cart_pole.md): {_picture('noisy_cart_pole', 'errors and differences')}",
+    ),
+    Entry(
         "Figure 4",
         "predictions with lagged actions",
         "lagged_actions",
