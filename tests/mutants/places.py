@@ -22,6 +22,7 @@ CONCERN: dict[str, tuple[str, ...]] = {
     "gpssm/models/_batch.py": ("models/test_batch.py", "inference/test_bound_invariances.py"),
     "gpssm/models/_gpssm.py": ("models/test_gpssm.py", "models/test_subspace.py", "methods/test_variational.py"),
     "gpssm/models/_inducing_inputs.py": ("models/test_gpssm.py", "methods/test_output_error.py"),
+    "gpssm/models/_joint.py": ("predict/test_joint.py",),
     "gpssm/models/_posterior.py": ("models/test_posterior.py", "inference/test_bound_linear.py"),
     "gpssm/models/_subspace.py": (
         "models/test_subspace.py",
@@ -54,6 +55,8 @@ CONCERN: dict[str, tuple[str, ...]] = {
         "optimisers/test_alternating.py",
         "methods/test_polished.py",
     ),
+    "gpssm/inference/gibbs/": ("inference/test_gibbs.py", "methods/test_particle_gibbs.py"),
+    "gpssm/inference/marginal/": ("inference/test_marginal.py", "methods/test_marginal.py"),
     "gpssm/inference/_smoother.py": ("inference/test_bound_linear.py", "methods/test_gp_correction.py"),
     "gpssm/filters/": ("filters/test_filters.py", "filters/test_gp_filters.py", "filters/test_own_emission.py"),
     "gpssm/predict/_constant.py": ("predict/test_constant.py", "predict/test_conformance.py"),
