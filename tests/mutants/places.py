@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CONCERN: dict[str, tuple[str, ...]] = {
     "gpssm/_core/_gaussian.py": ("core/test_gaussian.py", "models/test_posterior.py", "models/test_sparse_gp.py"),
-    "gpssm/_core/_linalg.py": ("core/test_linalg.py", "models/test_sparse_gp.py"),
+    "gpssm/_core/_linalg.py": ("core/test_linalg.py", "models/test_sparse_gp.py", "models/test_many_states.py"),
     "gpssm/_core/_stability.py": ("core/test_stability.py", "methods/test_autoregressive.py"),
     "gpssm/_core/_waves.py": ("core/test_waves.py",),
     "gpssm/kernels/_angles.py": ("core/test_kernels.py", "core/test_prior_draws.py"),

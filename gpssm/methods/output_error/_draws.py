@@ -1,5 +1,6 @@
 """Models drawn from the posterior of an output-error fit: linear part, emission and GP together."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.random as jr
 import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from gpssm._core._compile import compile_by_work
 from gpssm.methods.output_error._parameters import Frame, Parameters, free_run, linear_part
@@ -19,6 +20,7 @@ CHAINS, KEPT = 16, 8
 """Chains side by side, and draws that are kept of each."""
 BURN_IN, THINNED = 24, 4
 """Steps of a chain before the first draw that is kept, and from one to the next."""
+STEPS = BURN_IN + KEPT * THINNED
 MOST = 40
 """Times that the bracket of a step is made smaller; then the chain stays where it is."""
 
@@ -34,6 +36,24 @@ class Posterior(NamedTuple):
     """Of the prior."""
     scale: Float[Array, " O"]
     """Standard deviations of the residuals, for how long they last included."""
+
+
+class Walk(NamedTuple):
+    """Where a chain stands, within a step or between two. Chains side by side wait for the slowest of them: one free
+    run a turn, whatever each needs it for, keeps them from waiting after every step."""
+
+    key: PRNGKeyArray
+    steps: Int[Array, ""]
+    z: Float[Array, " S"]
+    value: Float[Array, ""]
+    other: Float[Array, " S"]
+    """The point that spans the ellipse, with z."""
+    level: Float[Array, ""]
+    angle: Float[Array, ""]
+    low: Float[Array, ""]
+    high: Float[Array, ""]
+    shrunk: Int[Array, ""]
+    walked: Float[Array, "N S"]
 
 
 def posterior_at(
@@ -52,7 +72,7 @@ def posterior_at(
     return Posterior(*(jnp.asarray(part) for part in (optimum, root, centre, precision, scale)))
 
 
-@compile_by_work(lambda posterior, like, frame, records, key: CHAINS * (BURN_IN + KEPT * THINNED) * len(records.first))
+@compile_by_work(lambda posterior, like, frame, records, key: CHAINS * STEPS * len(records.first))
 def drawn_models(
     posterior: Posterior, like: Parameters, frame: Frame, records: Records, key: PRNGKeyArray
 ) -> SampledPosterior:
@@ -77,37 +97,36 @@ def drawn_models(
         found = -0.5 * (jnp.sum(errors**2) + prior - jnp.sum(z**2))
         return jnp.where(jnp.isfinite(found), found, -jnp.inf)
 
-    def step(now: tuple[Array, Array], key: PRNGKeyArray) -> tuple[tuple[Array, Array], Array]:
-        z, value = now
-        ellipse_key, level_key, angle_key, shrink_key = jr.split(key, 4)
-        other = jr.normal(ellipse_key, (size,), z.dtype)
-        level = value + jnp.log(jr.uniform(level_key, (), z.dtype))
-        angle = jr.uniform(angle_key, (), z.dtype, 0.0, 2.0 * jnp.pi)
+    def ellipse(key: PRNGKeyArray, value: Array) -> tuple[Array, Array, Array]:
+        """Where the next step may go: another point, the least that it must be worth, and the first angle."""
+        other_key, level_key, angle_key = jr.split(key, 3)
+        level = value + jnp.log(jr.uniform(level_key, (), value.dtype))
+        angle = jr.uniform(angle_key, (), value.dtype, 0.0, 2.0 * jnp.pi)
+        return jr.normal(other_key, (size,), value.dtype), level, angle
 
-        def tried(angle: Array) -> tuple[Array, Array]:
-            moved = z * jnp.cos(angle) + other * jnp.sin(angle)
-            return moved, excess(moved)
-
-        def outside(state: tuple[Array, ...]) -> Array:
-            _, _, _, _, found, count = state
-            return (found <= level) & (count < MOST)
-
-        def smaller(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            angle, low, high, _, _, count = state
-            low, high = jnp.where(angle < 0.0, angle, low), jnp.where(angle < 0.0, high, angle)
-            angle = jr.uniform(jr.fold_in(shrink_key, count), (), z.dtype, low, high)
-            return angle, low, high, *tried(angle), count + 1
-
-        start = (angle, angle - 2.0 * jnp.pi, angle, *tried(angle), jnp.asarray(0))
-        *_, moved, found, _ = lax.while_loop(outside, smaller, start)
-        z, value = jnp.where(found > level, moved, z), jnp.where(found > level, found, value)
-        return (z, value), z
+    def once(now: Walk) -> Walk:
+        """One free run: a step of the chain is made, or its bracket becomes smaller."""
+        moved = now.z * jnp.cos(now.angle) + now.other * jnp.sin(now.angle)
+        found = excess(moved)
+        better, enough = found > now.level, now.shrunk >= MOST
+        z, value = jnp.where(better, moved, now.z), jnp.where(better, found, now.value)
+        next_key, shrink_key, step_key = jr.split(now.key, 3)
+        low, high = jnp.where(now.angle < 0.0, now.angle, now.low), jnp.where(now.angle < 0.0, now.high, now.angle)
+        angle = jr.uniform(shrink_key, (), z.dtype, low, high)
+        shrunk = Walk(next_key, now.steps, z, value, now.other, now.level, angle, low, high, now.shrunk + 1, now.walked)
+        other, level, angle = ellipse(step_key, value)
+        walked = now.walked.at[now.steps].set(z)
+        after = (other, level, angle, angle - 2.0 * jnp.pi, angle, jnp.zeros_like(now.shrunk), walked)
+        stepped = Walk(next_key, now.steps + 1, z, value, *after)
+        return jax.tree.map(partial(jnp.where, better | enough), stepped, shrunk)
 
     def chain(key: PRNGKeyArray) -> Float[Array, "K S"]:
-        start = jnp.zeros(size, posterior.optimum.dtype)
-        keys = jr.split(key, BURN_IN + KEPT * THINNED)
-        walked = lax.scan(step, (start, excess(start)), keys)[1]
-        return walked[BURN_IN + THINNED - 1 :: THINNED]
+        zeros, none = jnp.zeros(size, posterior.optimum.dtype), jnp.zeros((), posterior.optimum.dtype)
+        # The first "step" goes nowhere: it finds out what the optimum is worth.
+        begin = (jnp.asarray(0), zeros, none - jnp.inf, zeros, none - jnp.inf, none, none, none, jnp.asarray(0))
+        start = Walk(key, *begin, jnp.zeros((STEPS + 1, size), zeros.dtype))
+        walked = lax.while_loop(lambda now: now.steps <= STEPS, once, start).walked
+        return walked[BURN_IN + THINNED :: THINNED]
 
     def parts(z: Float[Array, " S"]) -> tuple[Array, list[Array], list[Array]]:
         found = unravel(at(z))
