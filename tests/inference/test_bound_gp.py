@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jaxtyping import Array
 
 from gpssm._core._params import Positive, val
 from gpssm.data import Episode, Episodes
@@ -18,6 +19,7 @@ from gpssm.inference import (
     MeanField,
     MonteCarlo,
     PerStepStates,
+    _mean_field,
 )
 from gpssm.models import GPSSM, GaussMarkov, LinearGaussian
 from gpssm.models._batch import Batch
@@ -149,3 +151,21 @@ def test_collapsed_bounds_from_one_path_are_too_high():
     scattered = bounds(Collapsed(), MonteCarlo(1), jr.split(jr.key(2), 4_000)).total()
     excess = np.asarray(scattered) - float(by_quadrature(Collapsed()).total())
     assert excess.mean() > 4.0 * excess.std() / np.sqrt(len(excess))
+
+
+@pytest.mark.parametrize(
+    ("rows", "paths"), [(10**9, 32), (8 * 11, 10), (1, 2)], ids=["enough memory", "an even number", "two at least"]
+)
+def test_the_last_q_u_comes_from_as_many_pairs_of_paths_as_memory_allows(monkeypatch, rows: int, paths: int):
+    seen: list[MeanField] = []
+
+    def finish(model: GPSSM, inference: MeanField, batch: Batch, key: Array):
+        seen.append(inference)
+        return model.transition
+
+    monkeypatch.setattr(_mean_field, "_finish", finish)
+    monkeypatch.setattr(_mean_field, "FINAL_ROWS", rows)
+    assert data().valid.size == 8
+    MeanField(states(), Collapsed(), MonteCarlo(1)).finish(model(), data(), key=jr.key(0))
+    rule = seen[0].expectation
+    assert isinstance(rule, MonteCarlo) and rule.num == paths

@@ -167,6 +167,27 @@ def test_whitened_paths_of_a_linear_model_do_not_depend_on_the_noises():
         np.testing.assert_allclose(np.where(inside, found, 0.0), coordinates, atol=1e-10)
 
 
+def test_what_the_last_output_tells_of_the_function_is_one_over_the_sum_of_three_variances():
+    target = Target(small_model(), HyperPrior(), False)
+    batch, unknowns = simulated(target, (4, 3), 1, missing=0, key=jr.key(0))[:2]
+    moving = Moving(target, batch, 0.3 * jr.normal(jr.key(2), (2, 4, 1)))
+    variances = jnp.full((2, 4, 1), 0.7)
+
+    @jit
+    def told(unknowns):
+        lines = moving.lines(unknowns)
+        return moving.information(unknowns, lines, variances), lines.tangents.slopes
+
+    information, slopes = told(unknowns)
+    process, noise = np.exp(unknowns.process).item(), np.exp(unknowns.noise).item()
+    for episode, last in ((0, 3), (1, 2)):
+        # The output is the state, and after the last nothing is told of it.
+        slope = float(slopes[episode, last - 1, 0, 0])
+        expected = 1.0 / (process + noise + slope**2 * 0.7)
+        np.testing.assert_allclose(float(information[episode, last - 1, 0]), expected, rtol=1e-6)
+    assert float(information[1, 2, 0]) == 0.0, "the second record has ended"
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("fitc", [False, True])
 def test_whitened_paths_count_the_volume_of_their_coordinates(fitc: bool):

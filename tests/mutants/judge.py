@@ -20,6 +20,7 @@ from tests.mutants.places import ROOT
 
 LIBRARIES = ("jax", "equinox", "optax", "cuthbert", "numpyro", "diffrax", "scipy.optimize", "scipy.stats", "hypothesis")
 """Not GPJax: its import starts XLA and its threads, which a child would not inherit, and wait for."""
+PACKAGES = ("gpssm", "tests", "experiments", "benchmarks")
 ELSEWHERE, NO_TESTS = 70, int(pytest.ExitCode.NO_TESTS_COLLECTED)
 QUICK, SYSTEM = "not slow and not system", "system and not slow"
 
@@ -43,7 +44,13 @@ class Copy:
             ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
         )
         for name in listed.stdout.splitlines():
-            if (ROOT / name).is_file() and name.split("/")[0] in ("gpssm", "tests", "experiments", "benchmarks", "pyproject.toml"):
+            if (ROOT / name).is_file() and name.split("/")[0] in (
+                "gpssm",
+                "tests",
+                "experiments",
+                "benchmarks",
+                "pyproject.toml",
+            ):
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.tree / name)
         # Read when JAX is imported, which is once and for all.
@@ -95,7 +102,9 @@ class Copy:
             os.dup2(out, 2)
             os.chdir(self.tree)
             sys.path[:] = [str(self.tree), *(part for part in sys.path if part not in ("", str(ROOT)))]
-            for name in [name for name in sys.modules if name.split(".")[0] in ("gpssm", "tests", "experiments", "benchmarks")]:
+            for name in [
+                name for name in sys.modules if name.split(".")[0] in ("gpssm", "tests", "experiments", "benchmarks")
+            ]:
                 del sys.modules[name]
             importlib.invalidate_caches()
             code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-m", which, *tests]))
