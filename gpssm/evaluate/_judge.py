@@ -23,12 +23,10 @@ SAMPLES = 200
 """Trajectories of a free run."""
 SAMPLES_AHEAD = 100
 """Trajectories of predictions by horizon at most: each of them starts at every step of a record."""
-SHARED = 0.75
-"""Horizons that could have this share of the trajectories of another take as few as each other, and one run for all."""
 FEWEST = 40
 """Enough for a 95 % interval between samples."""
-BUDGET = 500_000
-"""Steps of all trajectories of one prediction; longer horizons get fewer trajectories."""
+BUDGET = 750_000
+"""Steps of all trajectories of predictions by horizon; with longer horizons there are fewer trajectories."""
 LONGEST = 5_000
 """Steps of one record that are judged; what follows is left out, and the report says so."""
 AHEAD = 1
@@ -82,8 +80,8 @@ def judge(
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
-    whatever the horizons are. `num_samples` trajectories are run; by horizons at most 100 of them, and fewer where
-    horizons are long. Those that the shortest record has no room for are left out.
+    whatever the horizons are. `num_samples` trajectories are run; by horizons at most 100 of them, and fewer where the
+    longest is long. Those that the shortest record has no room for are left out.
     """
     system, key = predictor_of(model), as_key(key, seed)
     episodes = judged_part(records_for([("the model", system)], episodes))
@@ -174,22 +172,17 @@ def _ahead(
 ) -> dict[int, tuple[Rollout, ...]]:
     """From step `n_init` on, as the free runs, so that they can be compared; later where the horizon is longer.
 
-    Horizons with about as many trajectories share one run.
+    One run serves all horizons: a second program would take longer to compile than it saves steps.
     """
-    length = max(len(episode) for episode in episodes)
+    length, runs = max(len(episode) for episode in episodes), []
     most = min(most, SAMPLES_AHEAD)
-    counts = {h: int(np.clip(BUDGET // (length * h), min(FEWEST, most), most)) for h in horizons}
-    made: dict[int, tuple[Rollout, ...]] = {}
-    while counts:
-        alike = [h for h in counts if counts[h] >= SHARED * max(counts.values())]
-        count, runs = min(counts.pop(h) for h in alike), []
-        with doing(f"scoring: {', '.join(map(str, alike))} step{'s' if alike[-1] > 1 else ''} ahead"):
-            for i, episode in enumerate(episodes):
-                run_key = jr.fold_in(_stream(key, AHEAD), i)
-                ahead = system.predict_each(_padded(episode, length), horizons=alike, num_samples=count, key=run_key)
-                runs.append([_cut(one, max(n_init, one.start), len(episode)) for one in ahead])
-        made |= {h: tuple(run[j] for run in runs) for j, h in enumerate(alike)}
-    return made
+    count = int(np.clip(BUDGET // (length * max(horizons)), min(FEWEST, most), most))
+    with doing(f"scoring: {', '.join(map(str, horizons))} step{'s' if max(horizons) > 1 else ''} ahead"):
+        for i, episode in enumerate(episodes):
+            run_key = jr.fold_in(_stream(key, AHEAD), i)
+            ahead = system.predict_each(_padded(episode, length), horizons=horizons, num_samples=count, key=run_key)
+            runs.append([_cut(one, max(n_init, one.start), len(episode)) for one in ahead])
+    return {h: tuple(run[j] for run in runs) for j, h in enumerate(horizons)}
 
 
 def _stream(key: PRNGKeyArray, which: int) -> PRNGKeyArray:

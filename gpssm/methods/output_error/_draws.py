@@ -69,7 +69,7 @@ def posterior_at(
     total = curvature + np.diag(precision)
     root = np.zeros((len(optimum), len(places)))
     root[places] = np.linalg.inv(np.linalg.cholesky(total[np.ix_(places, places)])).T
-    return Posterior(*(jnp.asarray(part) for part in (optimum, root, centre, precision, scale)))
+    return Posterior(*jax.device_put((optimum, root, centre, precision, scale)))
 
 
 @compile_by_work(lambda posterior, like, frame, records, key: CHAINS * STEPS * len(records.first))

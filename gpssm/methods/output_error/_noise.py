@@ -24,9 +24,7 @@ def split_noise(
     scale how wide the bands of a free run are.
     """
     levels = variances / variances.mean()
-    evidence, spread = _judge(
-        parameters, frame, records, jnp.asarray(levels), jnp.asarray(variances.mean()), jnp.asarray(RATIOS)
-    )
+    evidence, spread = map(np.asarray, _judge(parameters, frame, records, levels, np.array(variances.mean()), RATIOS))
     evidence = np.where(np.isfinite(evidence) & np.isfinite(spread), evidence, -np.inf)
     chosen = int(np.argmax(evidence))
     scale = float(variances.mean()) / float(spread[chosen]) if np.isfinite(spread[chosen]) else float(variances.mean())

@@ -38,7 +38,7 @@ def spreads(centre: Parameters) -> Parameters:
     of the state matrix are relative, so that one number serves for every entry of a matrix."""
 
     def fill(tree, value: float):
-        return jax.tree.map(lambda leaf: jnp.full(jnp.shape(leaf), value), tree)
+        return jax.tree.map(lambda leaf: np.full(np.shape(leaf), value), tree)
 
     return Parameters(
         state_change=fill(centre.state_change, 0.3),
@@ -191,5 +191,15 @@ def _count(parameters: Parameters) -> int:
 
 
 def flat(parameters: Parameters) -> Float[np.ndarray, " R"]:
-    """All parameters as one vector."""
-    return np.asarray(jax.flatten_util.ravel_pytree(parameters)[0])
+    """All parameters as one vector. In NumPy, as its inverse: JAX would compile a program for every shape."""
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(parameters)])
+
+
+def shaped(vector: Float[np.ndarray, " R"], like: Parameters) -> Parameters:
+    """Parameters from a vector in the order of `flat`."""
+    leaves, form = jax.tree.flatten(like)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    parts = np.split(np.asarray(vector), ends[:-1])
+    return jax.tree.unflatten(
+        form, [jax.device_put(part.reshape(leaf.shape)) for part, leaf in zip(parts, leaves, strict=True)]
+    )

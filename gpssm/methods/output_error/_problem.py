@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from gpssm._core._compile import compile_for_setup
 from gpssm._core._params import LowerTriangular, Positive, cast
 from gpssm._core._random import standard_normal
 from gpssm.data import Episodes
@@ -18,7 +19,16 @@ from gpssm.fitting import Room
 from gpssm.methods.output_error._draws import drawn_models, posterior_at
 from gpssm.methods.output_error._levenberg import Optimum, minimise
 from gpssm.methods.output_error._noise import split_noise
-from gpssm.methods.output_error._parameters import Frame, Parameters, flat, linear_part, linearised, residuals, spreads
+from gpssm.methods.output_error._parameters import (
+    Frame,
+    Parameters,
+    flat,
+    linear_part,
+    linearised,
+    residuals,
+    shaped,
+    spreads,
+)
 from gpssm.methods.output_error._records import Records, correlation_time, filled_starts
 from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import Start
@@ -63,17 +73,18 @@ class Problem:
         system = start.system
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(start.states, scaled, strict=True)])
         inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(place_key, (), 0, 2**31 - 1)))
-        values = jnp.zeros((len(system.c), num_inducing))
-        starts = jnp.asarray(filled_starts(np.stack([x[0] for x in start.states]), room.episodes))
-        linear = (jnp.zeros_like(system.A), jnp.asarray(system.B), jnp.asarray(system.c))
-        log_scales = jnp.asarray(np.full(points.shape[1], np.log(lengthscale)))
-        centre = cast(Parameters(*linear, start.emission, log_scales, values, jnp.zeros_like(starts)), np.float64)
+        starts = filled_starts(np.stack([x[0] for x in start.states]), room.episodes)
+        log_scales = np.full(points.shape[1], np.log(lengthscale))
+        values = np.zeros((len(system.c), num_inducing))
+        parts = (np.zeros_like(system.A), system.B, system.c, log_scales, values, np.zeros_like(starts))
+        *linear, log_scales, values, no_starts = jax.device_put(parts)
+        centre = cast(Parameters(*linear, start.emission, log_scales, values, no_starts), np.float64)
         # At zero, length-scales would have no gradient.
-        moved = (0.1 * standard_normal(value_key, values.shape), starts)
+        moved = jax.device_put((0.1 * np.asarray(standard_normal(value_key, values.shape)), starts))
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
         # Of NumPy, because a number that JAX may still give any type would mean other programs in the first round.
-        amplitudes = jnp.asarray(np.full(len(system.c), FIRST_AMPLITUDE))
-        frame = Frame(jnp.asarray(inducing), amplitudes, StableMatrices.around(system.A))
+        inducing, amplitudes = jax.device_put((inducing, np.full(len(system.c), FIRST_AMPLITUDE)))
+        frame = Frame(inducing, amplitudes, StableMatrices.around(system.A))
         records = Records.of(scaled, steps=room.steps)
         return cls(parameters, centre, frame, records, np.ones(scaled.num_outputs), 1.0, None, 1.0)
 
@@ -82,8 +93,8 @@ class Problem:
         return {
             "parameters": self.parameters,
             "amplitudes": self.frame.amplitudes,
-            "variances": jnp.asarray(self.variances),
-            "numbers": jnp.asarray([self.time, self.damping]),
+            "variances": jax.device_put(self.variances),
+            "numbers": jax.device_put(np.array([self.time, self.damping])),
         }
 
     def at(self, state: dict[str, PyTree]) -> "Problem":
@@ -100,16 +111,15 @@ class Problem:
 
     def search(self, iterations: int, *, stop: Callable[[], bool] = lambda: False) -> "Problem":
         """Levenberg and Marquardt with noise and amplitudes held."""
-        unravel = ravel_pytree(self.parameters)[1]
         scale = np.sqrt(self.variances * self.time)
 
         def linearise(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found, slopes = linearised(unravel(jnp.asarray(at)), self.frame, self.records)
+            found, slopes = linearised(shaped(at, self.parameters), self.frame, self.records)
             found, slopes = np.asarray(found) / scale, np.asarray(slopes) / scale[:, None]
             return found.ravel(), slopes.reshape(found.size, -1)
 
         def evaluate(at: np.ndarray) -> np.ndarray:
-            return (np.asarray(residuals(unravel(jnp.asarray(at)), self.frame, self.records)) / scale).ravel()
+            return (np.asarray(residuals(shaped(at, self.parameters), self.frame, self.records)) / scale).ravel()
 
         optimum = minimise(
             flat(self.parameters),
@@ -121,7 +131,7 @@ class Problem:
             damping=self.damping,
             stop=stop,
         )
-        parameters = unravel(jnp.asarray(optimum.at))
+        parameters = shaped(optimum.at, self.parameters)
         return self._replace(parameters=parameters, optimum=optimum, damping=max(optimum.damping, 1e-3))
 
     def trusting(self) -> "Problem":
@@ -141,15 +151,14 @@ class Problem:
         by_data = np.maximum(values.shape[1] - left.sum(axis=1), 1e-3)
         factor = np.clip(np.sqrt((values**2).sum(axis=1) / by_data), 0.5, 2.0)
         factor = np.clip(amplitudes * factor, 1e-3, 3.0) / amplitudes
-        parameters = eqx.tree_at(lambda p: p.values, self.parameters, jnp.asarray(values / factor[:, None]))
-        frame = eqx.tree_at(lambda f: f.amplitudes, self.frame, jnp.asarray(amplitudes * factor))
+        values, amplitudes = jax.device_put((values / factor[:, None], amplitudes * factor))
+        parameters = eqx.tree_at(lambda p: p.values, self.parameters, values)
+        frame = eqx.tree_at(lambda f: f.amplitudes, self.frame, amplitudes)
         return self._replace(parameters=parameters, frame=frame).weighed(self._determined())
 
     def model(self) -> GPSSM:
         """The state-space model with a Gaussian posterior over the GP and both noises."""
         parameters, frame = self.parameters, self.frame
-        scales = np.exp(np.asarray(parameters.log_scales))
-        kernels = [RBF(lengthscale=jnp.asarray(scales), variance=float(a) ** 2) for a in frame.amplitudes]  # pyright: ignore[reportArgumentType]
         process, measured = split_noise(parameters, frame, self.records, self._noise())
         dims, size = parameters.values.shape
         places = np.flatnonzero(self._places(lambda p: p.values)).reshape(dims, size)
@@ -157,12 +166,7 @@ class Problem:
         # errors which cancel in every free run were independent of one another.
         precision = self._optimum().curvature + np.diag(self._precision())
         chols = np.stack([np.linalg.cholesky(np.linalg.inv(precision[np.ix_(row, row)])) for row in places])
-        mean = linear_part(parameters, frame)
-        gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=max(process, 1e-10), mean=mean)
-        told = (parameters.values, LowerTriangular.of(jnp.asarray(chols)))
-        gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, told)
-        emission = eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(jnp.asarray(measured)))
-        return GPSSM(gp, emission, dims)
+        return _assembled(parameters, frame, chols, np.array(max(process, 1e-10)), measured)
 
     def drawn(self, key: PRNGKeyArray) -> SampledPosterior:
         """Whole models from the posterior: what is not known of the linear part, the emission and the GP together.
@@ -222,8 +226,8 @@ class Problem:
 
     def _places(self, part: Callable[[Parameters], Array]) -> np.ndarray:
         """Which entries of the vector of parameters belong to a part."""
-        empty = ravel_pytree(self.parameters)[1](jnp.zeros(flat(self.parameters).size))
-        return flat(eqx.tree_at(part, empty, jnp.ones_like(part(empty)))) > 0.0
+        empty = jax.tree.map(np.zeros_like, self.parameters)
+        return flat(eqx.tree_at(part, empty, np.ones_like(part(empty)))) > 0.0
 
     def _optimum(self) -> Optimum:
         assert self.optimum is not None, "search first"
@@ -231,3 +235,20 @@ class Problem:
 
     def _replace(self, **changes) -> "Problem":
         return Problem(**{**vars(self), **changes})
+
+
+@compile_for_setup
+def _assembled(
+    parameters: Parameters,
+    frame: Frame,
+    chols: Float[Array, "D M M"],
+    process: Float[Array, ""],
+    measured: Float[Array, " O"],
+) -> GPSSM:
+    """The model of these parameters, noises, and factors of q(v)."""
+    dims, scales = parameters.values.shape[0], jnp.exp(parameters.log_scales)
+    kernels = [RBF(lengthscale=scales, variance=frame.amplitudes[d] ** 2) for d in range(dims)]  # pyright: ignore[reportArgumentType]
+    mean = linear_part(parameters, frame)
+    gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=process, mean=mean)
+    gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, (parameters.values, LowerTriangular.of(chols)))
+    return GPSSM(gp, eqx.tree_at(lambda e: e.noise, parameters.emission, Positive.of(measured)), dims)

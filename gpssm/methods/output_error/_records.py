@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
@@ -33,13 +33,13 @@ class Records(NamedTuple):
             y=_table([episode.y for episode in scaled], missing),
             u=_table([episode.u for episode in scaled], missing),
             observed=_table([episode.observed for episode in scaled], missing),
-            first=jnp.asarray(_filled(first, missing)),
-            episode=jnp.asarray(_filled(index, missing)),
+            first=jax.device_put(_filled(first, missing)),
+            episode=jax.device_put(_filled(index, missing)),
         )
 
 
 def _table(parts: list[np.ndarray], missing: int) -> Array:
-    return jnp.asarray(_filled(np.concatenate(parts), missing))
+    return jax.device_put(_filled(np.concatenate(parts), missing))
 
 
 def _filled(values: np.ndarray, missing: int) -> np.ndarray:

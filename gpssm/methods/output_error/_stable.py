@@ -1,6 +1,7 @@
 """State matrices of stable linear systems, all of them reachable without a constraint."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -35,7 +36,7 @@ class StableMatrices(eqx.Module):
         # M0 = A G^-T with G G' = I - A'A, from which I + M0'M0 = (G'G)^-1.
         centre = contraction @ np.linalg.inv(np.linalg.cholesky(eye - contraction.T @ contraction)).T
         scale = np.linalg.cholesky(eye + centre @ centre.T)
-        return cls(*(jnp.asarray(part) for part in (root, back, centre, scale)))
+        return cls(*jax.device_put((root, back, centre, scale)))
 
     def __call__(self, change: Float[Array, "D D"]) -> Float[Array, "D D"]:
         """The state matrix."""

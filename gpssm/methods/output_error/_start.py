@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
@@ -40,8 +41,8 @@ class Start:
 def signed_start(scaled: Episodes, scaler: Scaler, order: int) -> Start:
     """y = weight x + offset, the usual case: from subspace identification and autoregressions."""
     system, states, _ = _best(scaled, order)
-    emission = LinearGaussian(jnp.asarray(system.C), jnp.asarray(system.b), Positive.of(jnp.asarray(system.R)))
-    return Start(system, states, emission)
+    weight, offset, log_noise = jax.device_put((system.C, system.b, np.log(system.R)))
+    return Start(system, states, LinearGaussian(weight, offset, Positive(log_noise)))
 
 
 def unsigned_start(scaled: Episodes, scaler: Scaler, order: int) -> Start:
