@@ -21,7 +21,7 @@ from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
-from gpssm.predict import LinearPredictor, MixturePredictor, System
+from gpssm.predict import LinearPredictor, MixturePredictor
 
 FEW = 200
 """Up to so many steps there is little to learn from: GPs are tried with one number of states only, and without the
@@ -58,10 +58,10 @@ class Auto(AbstractMethod):
     effort: str = eqx.field(static=True, default="normal")
     """How much is tried: quick, normal or thorough."""
     gp: Polished = Polished(steps=400, iterations=40, network_steps=0)
-    """How a GP state-space model is trained on single steps; its number of states is chosen here. The network is a start
-    for the polish, and with half of its usual steps as good a one: on held-out stretches of three training halves, two
-    seeds each, values changed by -0.02 +- 0.03. The polish is short, because the winner is polished once more on all
-    records."""
+    """How a GP state-space model is trained on single steps; its number of states is chosen here. The network is a
+    start for the polish, as good a one with half of its usual steps: on held-out stretches of three training halves,
+    two seeds each, values changed by -0.02 +- 0.03. The polish is short, because the winner is polished once more on
+    all records."""
     minutes: float | None = eqx.field(static=True, default=None)
     """Of what `effort` asks for, only as much is tried as is expected to take so long on one core of a usual machine.
     The simple methods are tried in any case."""
@@ -184,8 +184,8 @@ class Auto(AbstractMethod):
         """The method fitted to everything; its first fit, if that is better on the stretches nevertheless."""
         method, first = tried.methods[name], tried.fits[name]
         data = replace(data.scaled_by(tried.learnt_in[name]), room=tried.room)
-        if isinstance(method, Polished) and method.iterations and isinstance(first.system, System):
-            # The polish alone, from the model as it stands: the states of the first fit are those of other records.
+        if isinstance(method, OutputError) or (isinstance(method, Polished) and method.iterations):
+            # From the model as it stands: the states of the first fit are those of other records.
             data = replace(data, start=replace(first, inference=None))
         made = method.fit(data, run.within(f"final-{name.replace(' ', '-')}"), key=key)
         if made.result is Result.interrupted:

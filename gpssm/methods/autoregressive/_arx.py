@@ -45,7 +45,8 @@ class ARX(AbstractMethod):
         chol = np.linalg.inv(np.linalg.cholesky(precision)).T
         squares = (targets - rows @ weights) ** 2
         evidence = float(-0.5 * np.sum(np.log(2.0 * np.pi * noise) + squares / noise))
-        regression = LinearRegression(*jax.device_put((weights, chol, noise)), self.output_lags, self.max_radius)
+        weights, chol, noise = jax.device_put((weights, chol, noise))
+        regression = LinearRegression(weights, chol, noise, self.output_lags, self.max_radius)
         system = Autoregression(regression, lags, data.scaler, data.channels, evidence)
         history = History(float(data.episodes.num_steps), seconds=time.monotonic() - began)
         history.events.append(f"least squares on {len(table)} rows")

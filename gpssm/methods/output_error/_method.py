@@ -12,6 +12,7 @@ from gpssm._core._history import History
 from gpssm._core._params import cast
 from gpssm._core._result import Result
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
+from gpssm.methods.output_error._onward import earlier_model, onward
 from gpssm.methods.output_error._problem import Problem
 from gpssm.methods.output_error._start import STARTS
 from gpssm.models import AbstractEmission, LinearGaussian
@@ -29,6 +30,8 @@ class OutputError(AbstractMethod):
     their correlation time.
 
     The posterior over the GP is Gaussian with the curvature at the optimum. The key places the inducing inputs.
+
+    From an earlier fit of the same size (`start=`), to these records or others, it goes on where that ended.
     """
 
     states: int
@@ -62,10 +65,16 @@ class OutputError(AbstractMethod):
         """Search and weigh anew in turn, with a checkpoint after each round."""
         stage = run.stage("rounds", shown="output error")
         history = History(float(data.episodes.num_steps))
-        start = STARTS[self.emission](data.scaled, data.scaler, self.states)
-        problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key, data.room)
-        problem = problem.trusting() if self.warmup_rounds else problem.weighed(0.0)
+        earlier = earlier_model(data.start, self.states, self.num_inducing)
         done, stopped = 0, False
+        if earlier is None:
+            start = STARTS[self.emission](data.scaled, data.scaler, self.states)
+            problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key, data.room)
+        else:
+            # The GP has had its chance; what is not known yet are first states, which one round finds.
+            problem = onward(earlier, data.scaled, self.lengthscale, data.room)
+            done = max(min(self.warmup_rounds, self.rounds) - 1, 0)
+        problem = problem.trusting() if self.warmup_rounds else problem.weighed(0.0)
         resumed = stage.resume(problem.state())
         if resumed is not None:
             problem, done, history = problem.at(resumed.state), resumed.step, resumed.history

@@ -38,7 +38,7 @@ def spreads(centre: Parameters) -> Parameters:
     of the state matrix are relative, so that one number serves for every entry of a matrix."""
 
     def fill(tree, value: float):
-        return jax.tree.map(lambda leaf: np.full(np.shape(leaf), value), tree)
+        return jax.tree.map(lambda leaf: jax.device_put(np.full(np.shape(leaf), value)), tree)
 
     return Parameters(
         state_change=fill(centre.state_change, 0.3),

@@ -76,9 +76,9 @@ class Problem:
         starts = filled_starts(np.stack([x[0] for x in start.states]), room.episodes)
         log_scales = np.full(points.shape[1], np.log(lengthscale))
         values = np.zeros((len(system.c), num_inducing))
-        parts = (np.zeros_like(system.A), system.B, system.c, log_scales, values, np.zeros_like(starts))
-        *linear, log_scales, values, no_starts = jax.device_put(parts)
-        centre = cast(Parameters(*linear, start.emission, log_scales, values, no_starts), np.float64)
+        change, by_input, offset = jax.device_put((np.zeros_like(system.A), system.B, system.c))
+        log_scales, values, zeros = jax.device_put((log_scales, values, np.zeros_like(starts)))
+        centre = cast(Parameters(change, by_input, offset, start.emission, log_scales, values, zeros), np.float64)
         # At zero, length-scales would have no gradient.
         moved = jax.device_put((0.1 * np.asarray(standard_normal(value_key, values.shape)), starts))
         parameters = cast(eqx.tree_at(lambda p: (p.values, p.starts), centre, moved), np.float64)
@@ -166,7 +166,7 @@ class Problem:
         # errors which cancel in every free run were independent of one another.
         precision = self._optimum().curvature + np.diag(self._precision())
         chols = np.stack([np.linalg.cholesky(np.linalg.inv(precision[np.ix_(row, row)])) for row in places])
-        return _assembled(parameters, frame, chols, np.array(max(process, 1e-10)), measured)
+        return _assembled(parameters, frame, *jax.device_put((chols, np.array(max(process, 1e-10)), measured)))
 
     def drawn(self, key: PRNGKeyArray) -> SampledPosterior:
         """Whole models from the posterior: what is not known of the linear part, the emission and the GP together.

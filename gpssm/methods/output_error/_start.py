@@ -117,18 +117,39 @@ def _best(scaled: Episodes, order: int) -> tuple[LinearSystem, tuple[np.ndarray,
 
 
 def _free_run(system: LinearSystem, episode: Episode) -> tuple[Float[np.ndarray, "T D"], float]:
-    steps, order = len(episode), len(system.c)
+    forced, powers = _responses(system.A, system.B, system.c, episode)
+    first = _first(forced, powers, system.C, system.b, episode)
+    states = forced + powers @ first
+    return states, float(((interpolated(episode) - states @ system.C.T - system.b) ** 2).sum())
+
+
+def first_states(
+    A: Float[np.ndarray, "D D"],
+    B: Float[np.ndarray, "D P"],
+    c: Float[np.ndarray, " D"],
+    C: Float[np.ndarray, "O D"],
+    b: Float[np.ndarray, " O"],
+    episode: Episode,
+) -> Float[np.ndarray, " D"]:
+    """The first state from which the free run of a linear system is closest to the outputs."""
+    return _first(*_responses(A, B, c, episode), C, b, episode)
+
+
+def _responses(A: np.ndarray, B: np.ndarray, c: np.ndarray, episode: Episode) -> tuple[np.ndarray, np.ndarray]:
+    """States of a free run from zero, and how those of another depend on its first state."""
+    steps, order = len(episode), len(c)
     forced, powers = np.zeros((steps, order)), np.zeros((steps, order, order))
     powers[0] = np.eye(order)
     for t in range(1, steps):
-        forced[t] = system.A @ forced[t - 1] + system.B @ episode.u[t - 1] + system.c
-        powers[t] = system.A @ powers[t - 1]
-    y = interpolated(episode)
-    left = (y - forced @ system.C.T - system.b).ravel()
-    by_start = np.einsum("oi,tij->toj", system.C, powers).reshape(-1, order)
-    first = np.linalg.solve(by_start.T @ by_start + DOUBT * np.eye(order), by_start.T @ left)
-    states = forced + powers @ first
-    return states, float(((y - states @ system.C.T - system.b) ** 2).sum())
+        forced[t] = A @ forced[t - 1] + B @ episode.u[t - 1] + c
+        powers[t] = A @ powers[t - 1]
+    return forced, powers
+
+
+def _first(forced: np.ndarray, powers: np.ndarray, C: np.ndarray, b: np.ndarray, episode: Episode) -> np.ndarray:
+    left = (interpolated(episode) - forced @ C.T - b).ravel()
+    by_start = np.einsum("oi,tij->toj", C, powers).reshape(left.size, -1)
+    return np.linalg.solve(by_start.T @ by_start + DOUBT * np.eye(len(powers[0])), by_start.T @ left)
 
 
 def _whitened(system: LinearSystem, states: list[np.ndarray]) -> tuple[LinearSystem, tuple[np.ndarray, ...]]:
