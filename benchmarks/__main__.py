@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.report import DOCS, RESULTS
 
-NAMES = ("felt", "step", "floor", "growth", "devices", "long_record", "service", "peers")
+NAMES = ("felt", "restarts", "step", "floor", "growth", "devices", "long_record", "service", "peers")
 
 
 def main() -> None:

@@ -208,6 +208,26 @@ def devices(stored: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
+def restarts(stored: dict[str, Any]) -> str:
+    """What several starts cost."""
+    rows = stored["rows"]
+    names = {"one": "one start", "eight": "eight starts in processes", "in turn": "eight starts in turn"}
+    lines = []
+    for case, name in names.items():
+        for when in ("cold", "warm"):
+            seconds, times = (value(rows, case=case, method=when, metric=m) for m in ("seconds", "times one"))
+            if seconds is not None:
+                lines.append([name, when, number(seconds, 3), number(times, 3)])
+    parts = [
+        "## Several starts",
+        "Wall time of a fit of the demo's pendulum from one start, and from eight of which each makes a tenth of the "
+        "steps and the best two all of them (`Restarts(method, 8, look=0.1)`). The goal is 2.5 times the time of one.",
+        about(stored),
+        table(["what", "", "seconds", "times one"], lines),
+    ]
+    return "\n\n".join(parts)
+
+
 def long_record(stored: dict[str, Any]) -> str:
     """Training on a long record."""
     rows = stored["rows"]
@@ -238,6 +258,7 @@ def build(folder: Path, docs: Path) -> Path:
     # What people wait for comes first, a step of training second.
     sections = {
         "felt": felt,
+        "restarts": restarts,
         "peers": lambda stored: peers(stored, assets),
         "floor": floor,
         "growth": lambda stored: growth(stored, assets),

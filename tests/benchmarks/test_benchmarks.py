@@ -54,7 +54,11 @@ def test_the_page_is_made_from_the_files(tmp_path: Path):
     found = [{**peer, "metric": f"{name}_ratio", "value": 2.5} for name in ratios]
     found += [{**peer, "metric": "first_bound_difference", "value": 1e-9}]
     write_results("peers", tmp_path, found, 0.0, peers={"torch": "0"})
+    starts = {"case": "eight", "method": "warm", "seed": 0, "size": 8}
+    timed = [{**starts, "metric": name, "value": v} for name, v in (("seconds", 20.0), ("times one", 2.25))]
+    write_results("restarts", tmp_path, timed, 0.0)
     page = report.build(tmp_path, tmp_path / "docs").read_text()
+    assert "| eight starts in processes | warm | 20 | 2.25 |" in page
     assert "| samples in one record | 10 to 100 | 1.04 | 1.04 |" in page
     assert "| kink | PyTorch | 2.5 | 2.5 | 2.5 | 2.5 | 2.5 | 1e-09 |" in page
     assert (tmp_path / "docs" / "assets" / "speed_growth.png").stat().st_size > 0
