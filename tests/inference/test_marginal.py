@@ -132,6 +132,13 @@ def test_the_bound_is_what_laplace_says_and_its_optimum_is_the_posterior_mean(ge
     np.testing.assert_allclose(np.asarray(eqx.tree_at(lambda i: i.at, inference, at).values())[:, 0], mean, rtol=1e-8)
 
 
+def test_a_value_that_is_known_for_certain_has_a_posterior_all_the_same():
+    model, values = scalar_model(noise=0.1, process=0.1, size=3)
+    certain = np.diag([0.5, 0.0, 0.3])
+    chol = np.asarray(with_posterior(model, jnp.asarray(values), certain).transition.q_chol.unwrap())[0]
+    np.testing.assert_allclose(chol @ chol.T, certain, atol=1e-12)
+
+
 @pytest.mark.system
 def test_the_corrected_posterior_and_its_bound_are_exact_in_the_linear_case(getkey):
     precision, mean, log_evidence = dense_posterior()
@@ -215,6 +222,26 @@ def grid_evidence(model: GPSSM, values: np.ndarray, episodes: Episodes, *, low=-
     return total
 
 
+@jit
+def on_points(model, values, batch):
+    function, process, rule = (
+        GivenFunction.of(model.transition, values),
+        model.transition.noise_variance(),
+        PointMass(128),
+    )
+    return jax.vmap(lambda e: rule.log_evidence(function, process, model.emission, e, fitc=False))(batch).sum()
+
+
+def test_the_points_follow_a_belief_that_is_not_measured():
+    """Most outputs are missing, several in a row: where the points lie next, the moved belief alone can tell."""
+    model, values = scalar_model(noise=0.01, process=0.02)
+    whole = simulated(model, values, episodes=6, steps=12, seed=2)
+    gapped = [np.where(np.isin(np.arange(12), (0, 1, 6, 11))[:, None], e.y, np.nan) for e in whole]
+    episodes = Episodes.from_arrays(y=gapped)
+    found = float(on_points(model, jnp.asarray(values), Batch.of(episodes)))
+    assert abs(found - grid_evidence(model, values, episodes)) / (6 * 4) < 5e-4
+
+
 @pytest.mark.parametrize("noise", [0.01, 0.5])
 def test_evidence_of_a_curved_function_against_a_grid(noise: float, getkey):
     model, values = scalar_model(noise=noise, process=0.02)
@@ -225,18 +252,13 @@ def test_evidence_of_a_curved_function_against_a_grid(noise: float, getkey):
     function, process = GivenFunction.of(model.transition, jnp.asarray(values)), model.transition.noise_variance()
 
     @jit
-    def exact(batch):
-        rule = PointMass(128)
-        return jax.vmap(lambda e: rule.log_evidence(function, process, model.emission, e, fitc=False))(batch).sum()
-
-    @jit
     def by_particles(batch, key):
         def one(episode, key):
             return particle_log_evidence(function, process, model.emission, episode, fitc=False, count=2000, key=key)
 
         return jax.vmap(one)(batch, jr.split(key, batch.valid.shape[0])).sum()
 
-    assert abs(float(exact(batch)) - expected) / steps < 5e-4
+    assert abs(float(on_points(model, jnp.asarray(values), batch)) - expected) / steps < 5e-4
     drawn = [float(by_particles(batch, getkey(i))) for i in range(4)]
     assert abs(np.mean(drawn) - expected) < 4.0 * np.std(drawn) + 0.15
     # A Gaussian filter is close where states are well measured, and wrong where they are not.

@@ -5,10 +5,15 @@ import numpy as np
 import pytest
 
 import gpssm
+from gpssm.fitting import Prepared, Run
 from gpssm.methods import Linear
+from gpssm.methods.linear import _kalman
 from gpssm.methods.linear._free_run import free_run_and_score
 from gpssm.methods.linear._kalman import kalman_evidence, linear_system
+from gpssm.methods.linear._objective import Shapes
+from gpssm.methods.linear._simulated import free_run_error, noise_factor
 from gpssm.methods.linear._start import linear_starts, of_other_kinds, spectral_radius, standardised
+from gpssm.methods.linear._subspace import heads_and_tails
 from gpssm.predict import LinearSystem, MeanOnly
 from gpssm.predict._kalman import grouped
 from tests.reference.compiling import constant
@@ -250,3 +255,23 @@ def test_free_runs_have_a_share_where_the_ends_of_the_records_ask_for_it():
     assert share == (0.3 if 1.02 * with_it < without else 0.0)
     none = learnt(records(), Linear(2, iterations=30, simulation_weight=share))
     np.testing.assert_array_equal(none.model.emission.weight, plain.system.model.emission.weight)
+
+
+@pytest.mark.parametrize(("order", "expected"), [(1, 0.3), (2, 0.0)])
+def test_shares_are_judged_by_the_root_of_the_mean_squared_miss_over_the_ends(order, expected, monkeypatch):
+    """Two states are the truth, and need no share; one is too few, and does."""
+    judged = []
+
+    def watched(system: LinearSystem, ends: list[gpssm.Episode]) -> float:
+        judged.append(system)
+        assert [len(end) for end in ends] == [20 + 10, 15 + 10]
+        return free_run_error(system, ends)
+
+    monkeypatch.setattr(_kalman, "free_run_error", watched)
+    scaled = Prepared.of(records()).scaled
+    share, wider, told = Linear(order, iterations=15)._judged_share(scaled, Shapes(order, 1, 1), Run())
+    ends = heads_and_tails(list(scaled))[1]
+    without, with_it = (np.sqrt(free_run_error(system, ends)) for system in judged)
+    assert f"{with_it:.3g} with 0.3, {without:.3g} with none" in told
+    assert share == expected == (0.3 if 1.02 * with_it < without else 0.0)
+    assert wider == (noise_factor(judged[1], ends) if share else 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpssm
-from gpssm.methods.linear import _objective, _score, _simulated
+from gpssm.methods.linear import _objective, _score, _simulated, _start
 from gpssm.predict import LinearSystem
 from gpssm.predict import _kalman as _kalman_filter
 from gpssm.predict._chain import chain
@@ -89,27 +89,33 @@ def test_noises_are_judged_by_single_steps_and_free_runs_alike():
     assert _simulated._log_densities(system(), record()) == pytest.approx(0.5 * (free + steps), rel=1e-9)
 
 
-def test_inputs_are_refitted_by_least_squares_over_whole_runs():
-    """The optimum of the ridge problem in (B, c, b) and the first states of two records, solved as one dense system."""
+@pytest.mark.parametrize("direct", [False, True])
+def test_inputs_are_refitted_by_least_squares_over_whole_runs(direct):
+    """The optimum of the ridge problem in (B, c, b), a direct term D if there is one, and the first states of two
+    records, solved as one dense system."""
     true, records = system(), [record(0), record(1)]
-    found = _simulated.with_inputs_refitted(true, records)
+    if direct:
+        found, term = _simulated.with_direct_refitted(true, records)
+    else:
+        found, term = _simulated.with_inputs_refitted(true, records), np.zeros((OUTPUTS, 2))
 
     def outputs(vector: np.ndarray) -> np.ndarray:
-        B, c, b, starts = np.split(vector, np.cumsum([4, 2, 2]))
+        B, c, b, starts, D = np.split(vector, np.cumsum([4, 2, 2, 2 * ORDER]))
         runs = []
         for data, x in zip(records, starts.reshape(2, ORDER), strict=True):
             for u in data.u:
-                runs.append(true.C @ x + b)
+                runs.append(true.C @ x + b + (D.reshape(OUTPUTS, 2) @ u if direct else 0.0))
                 x = true.A @ x + B.reshape(ORDER, 2) @ u + c
         return np.concatenate(runs)
 
-    size = 4 + 2 + 2 + 2 * ORDER
+    size = 4 + 2 + 2 + 2 * ORDER + 4 * direct
     seen = np.concatenate([data.observed.ravel() for data in records])
     y = np.concatenate([data.y.ravel() for data in records])[seen]
     design = np.stack([outputs(one)[seen] for one in np.eye(size)], axis=1)
     best = np.linalg.solve(design.T @ design + _simulated.DOUBT * np.eye(size), design.T @ y)
     np.testing.assert_allclose(found.B, best[:4].reshape(ORDER, 2), rtol=1e-8)
     np.testing.assert_allclose(np.concatenate([found.c, found.b]), best[4:8], rtol=1e-8)
+    np.testing.assert_allclose(term, best[12:].reshape(OUTPUTS, 2) if direct else 0.0, rtol=1e-8)
 
 
 @pytest.mark.system
@@ -222,3 +228,25 @@ def test_outputs_without_any_noise_have_no_evidence_and_end_no_search(outputs):
     with np.errstate(all="ignore"):
         value, score = _score.evidence_and_score(silent, grouped([one]))
     assert not np.isfinite(value) and not np.isfinite(score.A).any()
+
+
+@pytest.mark.parametrize("window", [3, 6, 10])
+def test_rounding_errors_do_not_become_states(window):
+    """All that the past tells of these records is one number: a second state has nothing to say, and stays still."""
+    first = np.random.default_rng(0).standard_normal(4)
+    records = [((start * 0.97 ** np.arange(60.0))[:, None], np.zeros((60, 0))) for start in first]
+    states = _start._subspace_states(records, 2, window)
+    assert states is not None
+    lively, still = np.concatenate(states).std(axis=0)
+    assert 0.5 < lively < 1.5 and still < 1e-5
+
+
+def test_of_what_an_autoregression_misses_a_twentieth_is_the_sensors_noise():
+    whole = record()
+    y, u = np.where(whole.observed, whole.y, 0.0), whole.u
+    found = _start._autoregression([(y, u)], 1)
+    assert found is not None
+    rows = np.concatenate([y[:-1], u[:-1], np.ones((STEPS - 1, 1))], axis=1)
+    missed = y[1:] - rows @ np.linalg.lstsq(rows, y[1:])[0]
+    np.testing.assert_allclose(found.Q, missed.T @ missed / (STEPS - 1) + _start.FLOOR * np.eye(2), rtol=1e-6)
+    np.testing.assert_allclose(found.R, 0.05 * (missed**2).mean(axis=0), rtol=1e-6)

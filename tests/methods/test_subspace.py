@@ -10,7 +10,7 @@ import gpssm
 from gpssm.fitting import Prepared, Run
 from gpssm.methods import ARX, Direct
 from gpssm.methods.linear._simulated import free_run_error, with_inputs_refitted, with_noises_found
-from gpssm.methods.linear._subspace import pieces
+from gpssm.methods.linear._subspace import heads_and_tails, pieces
 from gpssm.predict import Channels, LinearPredictor, LinearSystem, MeanOnly
 from gpssm.predict._kalman import kalman
 from tests.methods.test_linear import TRUTH, record
@@ -117,6 +117,16 @@ def test_long_gaps_cut_a_record_and_short_ones_do_not():
     observed[20:40] = observed[50:52] = False
     gapped = whole._replace(observed=observed, y=np.where(observed, whole.y, 0.0))
     assert [len(piece) for piece in pieces([gapped])] == [20, 20]
+
+
+def test_ends_of_records_begin_with_samples_that_the_rest_ends_with():
+    """Three quarters and the rest; a free run over the rest starts from ten samples before, or as many as it has."""
+    records = [record(steps, seed=steps) for steps in (80, 20, 15)]
+    heads, tails = heads_and_tails(records)
+    assert [(len(head), len(tail)) for head, tail in zip(heads, tails, strict=True)] == [(60, 20 + 10), (15, 5 + 5)]
+    for whole, head, tail in zip(records, heads, tails, strict=False):
+        np.testing.assert_array_equal(head.y, whole.y[: len(head)])
+        np.testing.assert_array_equal(tail.y, whole.y[-len(tail) :])
 
 
 def test_single_samples_between_gaps_are_no_trouble():

@@ -130,7 +130,8 @@ def _others(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 yield "other operator", ast.BinOp(left, OPERATORS[type(op)](), right)
             if isinstance(op, ast.Mult):
                 yield "factor left out", left
-            if isinstance(op, ast.MatMult):
+            # A square is the same either way round.
+            if isinstance(op, ast.MatMult) and ast.unparse(left) != ast.unparse(right):
                 yield "operands swapped", ast.BinOp(right, op, left)
             if isinstance(op, ast.Pow):
                 yield "power left out", left

@@ -59,6 +59,12 @@ def test_arithmetic_is_changed(kind, before, after):
     assert (kind, before, after) in {(change.kind, change.before, change.after) for change in changes(SOURCE)}
 
 
+def test_products_are_turned_round_unless_that_leaves_them_as_they_are():
+    source = "def f(A, b):\n    return A[-1] @ A[-1] + A @ b\n"
+    swapped = [change.after for change in changes(source) if change.kind == "operands swapped"]
+    assert swapped == ["(b @ A)"]
+
+
 def test_constants_defaults_annotations_words_and_refusals_are_left_alone():
     assert {change.line for change in changes(SOURCE)} == {11, 12}
     assert {change.function for change in changes(SOURCE)} == {"Model.mean"}
