@@ -24,8 +24,14 @@ QUIET = {"progress": gpssm.Silent()}
 
 
 @cache
+def timed(name: str) -> tuple[Fit, float]:
+    """A fit, and the seconds that it took."""
+    began = time.monotonic()
+    return gpssm.fit(records(), CASES[name], seed=3, **QUIET), time.monotonic() - began
+
+
 def fitted(name: str) -> Fit:
-    return gpssm.fit(records(), CASES[name], seed=3, **QUIET)
+    return timed(name)[0]
 
 
 def run_of(fit: Fit, **options) -> np.ndarray:
@@ -81,6 +87,12 @@ def test_a_fit_is_finished_and_can_be_used(name: str):
     assert fit.system.history is fit.history
     assert run_of(fit).shape == (8, 24, 1)
     assert np.isfinite(run_of(fit)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fit_tells_no_more_seconds_than_it_took(name: str):
+    fit, took = timed(name)
+    assert 0.0 <= fit.history.seconds <= took
 
 
 @pytest.mark.parametrize("name", NAMES)

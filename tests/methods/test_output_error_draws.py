@@ -16,19 +16,21 @@ SCALE = 0.4
 @pytest.mark.system
 @pytest.mark.parametrize("wrong", [1.0, 0.1, 5.0])
 def test_draws_are_those_of_the_posterior_however_wrong_its_curvature(wrong: float):
-    """Only the offset of the emission is free: residuals are linear in it, and its posterior is known."""
+    """Only the offset of the emission is free: residuals are linear in it, and its posterior is known. The prior says
+    as much as the data, and something else."""
     made = problem()
     empty = eqx.tree_at(lambda p: p.emission.offset, made.parameters, jnp.full(1, np.inf))
     free = ~np.isfinite(flat(empty))
     assert free.sum() == 1
     missed = np.asarray(residuals(made.parameters, made.frame, made.records))[:, 0]
-    precision = np.full(len(free), 4.0)
-    exact = len(missed) / SCALE**2 + 4.0
-    best = missed.sum() / SCALE**2 / exact
+    told = len(missed) / SCALE**2
+    precision = np.full(len(free), told)
+    exact, expected = 2.0 * told, 0.8
+    best = (missed.sum() / SCALE**2 + told * expected) / exact
     curvature = np.zeros((len(free), len(free)))
-    curvature[free, free] = wrong * exact - 4.0
-    centre = flat(made.parameters)
-    at = centre.copy()
+    curvature[free, free] = wrong * exact - told
+    centre, at = flat(made.parameters), flat(made.parameters)
+    centre[free] += expected
     at[free] += best
     posterior = posterior_at(at, free, centre, precision, curvature, np.array([SCALE]))
     drawn = drawn_models(posterior, made.parameters, made.frame, made.records, jr.key(1))

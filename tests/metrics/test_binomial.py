@@ -17,3 +17,11 @@ def test_it_is_the_smallest_number_with_enough_probability_up_to_it(count, share
             wanted += 1
             total += comb(count, wanted) * share**wanted * (1.0 - share) ** (count - wanted)
         assert binomial_quantile(level, count, share) == wanted
+
+
+@pytest.mark.parametrize("count", [5, 10, 20, 40])
+def test_rounding_does_not_carry_it_over_a_whole_number(count):
+    """Of even odds the probabilities are exact; levels lie below them by a few roundings."""
+    for wanted in range(count):
+        total = sum(comb(count, successes) for successes in range(wanted + 1)) / 2**count
+        assert binomial_quantile(total * (1.0 - 1e-14), count, 0.5) == wanted
