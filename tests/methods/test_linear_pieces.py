@@ -53,12 +53,15 @@ def prior(true: LinearSystem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (states @ true.C.T + true.b).ravel(), read @ joint @ read.T + np.diag(noise)
 
 
-def test_the_evidence_is_that_of_the_dense_gaussian():
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_evidence_is_that_of_the_dense_gaussian(outputs):
     true, data = system(), record()
-    seen = data.observed.ravel()
+    true = replace(true, C=true.C[:outputs], b=true.b[:outputs], R=true.R[:outputs])
+    y, observed = data.y[:, :outputs], data.observed[:, :outputs]
+    seen = observed.ravel()
     mean, covariance = prior(true, data.u)
-    dense = log_density(data.y.ravel()[seen], mean[seen], covariance[np.ix_(seen, seen)])
-    assert kalman(true, data.y, data.u, data.observed).log_evidence == pytest.approx(dense, rel=1e-9)
+    dense = log_density(y.ravel()[seen], mean[seen], covariance[np.ix_(seen, seen)])
+    assert kalman(true, y, data.u, observed).log_evidence == pytest.approx(dense, rel=1e-9)
 
 
 def free_run() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

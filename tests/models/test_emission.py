@@ -1,5 +1,7 @@
 """Emissions: expectations, masks, and how they are made."""
 
+from math import erf
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -180,6 +182,8 @@ def test_samples_scatter_around_the_signal_with_the_noise_and_follow_the_key(mak
     )
     for t in range(2):
         assert_covariance(samples[:, t], signals[t], np.diag(np.asarray(val(emission.noise))))
+    # Heavy tails would raise the standard errors of moments, and pass: shares have errors that are bounded.
+    assert_mean(np.abs(samples - signals) < np.sqrt(np.asarray(val(emission.noise))), erf(np.sqrt(0.5)))
     # One step tells nothing about the noise of the next.
     assert_mean((samples[:, 0] - signals[0]) * (samples[:, 1] - signals[1]), np.zeros(OUTPUTS))
     np.testing.assert_array_equal(samples, again)
