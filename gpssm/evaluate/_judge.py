@@ -80,8 +80,8 @@ def judge(
 
     A free run sees `n_init` outputs of each record (by default a fifth of the shortest, at most 20) and all inputs.
     Everybody who prints a score of a free run gets it from here: the same records and key give the same numbers,
-    whatever the horizons are. `num_samples` trajectories are run; by horizons at most 100 of them, and fewer where the
-    longest is long. Those that the shortest record has no room for are left out.
+    whatever the horizons are. `num_samples` trajectories are run; by horizons at most 100 of them, and fewer, for all
+    horizons, where the longest is long. Those that the shortest record has no room for are left out.
     """
     system, key = predictor_of(model), as_key(key, seed)
     episodes = judged_part(records_for([("the model", system)], episodes))

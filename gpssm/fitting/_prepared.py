@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import DTypeLike, Float
 
-from gpssm.data import Episodes, Scaler
+from gpssm.data import DataError, Episodes, Scaler
 from gpssm.models import Batch
 from gpssm.models._subspace import subspace_states
 from gpssm.predict import Channels
@@ -52,8 +52,10 @@ class Prepared:
         room: Room = NO_MORE,
     ) -> "Prepared":
         """With the scaler of these episodes (or of the earlier fit) unless another is given."""
-        if scaler is None and start is not None:
-            scaler = getattr(start.system, "scaler", None)
+        earlier = None if start is None else getattr(start.system, "scaler", None)
+        if scaler is not None and earlier is not None and scaler.to_dict() != earlier.to_dict():
+            raise DataError("scaler= is not that of the earlier fit, whose model means other units: leave scaler= out")
+        scaler = earlier if scaler is None else scaler
         return cls(episodes, Scaler.from_episodes(episodes) if scaler is None else scaler, validation, start, room)
 
     @cached_property

@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._result import Result
+from gpssm.evaluate._trial import FAILURES, reason
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._interrupt import InterruptedFitError
 from gpssm.methods._choice import because, chosen, mixture
@@ -187,7 +188,12 @@ class Auto(AbstractMethod):
         if isinstance(method, OutputError) or (isinstance(method, Polished) and method.iterations):
             # From the model as it stands: the states of the first fit are those of other records.
             data = replace(data, start=replace(first, inference=None))
-        made = method.fit(data, run.within(f"final-{name.replace(' ', '-')}"), key=key)
+        try:
+            made = method.fit(data, run.within(f"final-{name.replace(' ', '-')}"), key=key)
+        except FAILURES as failure:
+            event = f"fitted without the held-out stretches: with them it failed, {reason(failure)}"
+            run.say(event)
+            return first.with_event(event)
         if made.result is Result.interrupted:
             return first.ended(Result.interrupted)
         if tried.clearly_worse(name, made, WORSE):

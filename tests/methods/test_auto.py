@@ -207,6 +207,20 @@ def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
     assert any(np.array_equal(runs[0], run) for run in runs[1:]), "one of those without the stretches"
 
 
+def test_a_refit_that_fails_leaves_the_first_fit(monkeypatch):
+    for method in (gpssm.Subspace, gpssm.ARX):
+
+        def fit(self, data, run, *, key, usual=method.fit):
+            if "final" in run.name:
+                raise ValueError("no such luck")
+            return usual(self, data, run, key=key)
+
+        monkeypatch.setattr(method, "fit", fit)
+    made = quick(driven(linear))
+    assert any("with them it failed, no such luck" in event for event in made.history.events)
+    assert not isinstance(made.system, ConstantPredictor)
+
+
 def test_an_interrupted_refit_leaves_the_first_fit(monkeypatch):
     monkeypatch.setattr(_auto, "chosen", lambda selection, simple: "linear")
     told = Listening()

@@ -44,13 +44,7 @@ class Copy:
             ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
         )
         for name in listed.stdout.splitlines():
-            if (ROOT / name).is_file() and name.split("/")[0] in (
-                "gpssm",
-                "tests",
-                "experiments",
-                "benchmarks",
-                "pyproject.toml",
-            ):
+            if (ROOT / name).is_file() and name.split("/")[0] in (*PACKAGES, "pyproject.toml"):
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.tree / name)
         # Read when JAX is imported, which is once and for all.
@@ -102,9 +96,7 @@ class Copy:
             os.dup2(out, 2)
             os.chdir(self.tree)
             sys.path[:] = [str(self.tree), *(part for part in sys.path if part not in ("", str(ROOT)))]
-            for name in [
-                name for name in sys.modules if name.split(".")[0] in ("gpssm", "tests", "experiments", "benchmarks")
-            ]:
+            for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
                 del sys.modules[name]
             importlib.invalidate_caches()
             code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-m", which, *tests]))

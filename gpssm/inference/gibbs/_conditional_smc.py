@@ -94,8 +94,8 @@ def conditional_smc(
 def _chosen(log_weights: Float[Array, " N"], places: Float[Array, " K"]) -> Int[Array, " K"]:
     """Indices drawn in proportion to the weights, by the inverse of their distribution function."""
     cumulated = jnp.cumsum(jax.nn.softmax(log_weights))
-    # Rounding may leave the last below one.
-    index = jnp.sum(places[:, None] > cumulated[None, :], axis=1)
+    # Rounding may leave their sum below one: then a last particle without any weight could be chosen.
+    index = jnp.sum(places[:, None] * cumulated[-1] > cumulated[None, :], axis=1)
     return jnp.minimum(index, log_weights.shape[0] - 1)
 
 

@@ -31,7 +31,8 @@ class OutputError(AbstractMethod):
 
     The posterior over the GP is Gaussian with the curvature at the optimum. The key places the inducing inputs.
 
-    From an earlier fit of the same size (`start=`), to these records or others, it goes on where that ended.
+    From an earlier output-error fit of the same size (`start=`), to these records or others, it goes on with the
+    function of that; the key then only draws models. From anything else it begins anew, and says so.
     """
 
     states: int
@@ -65,16 +66,8 @@ class OutputError(AbstractMethod):
         """Search and weigh anew in turn, with a checkpoint after each round."""
         stage = run.stage("rounds", shown="output error")
         history = History(float(data.episodes.num_steps))
-        earlier = earlier_model(data.start, self.states, self.num_inducing)
-        done, stopped = 0, False
-        if earlier is None:
-            start = STARTS[self.emission](data.scaled, data.scaler, self.states)
-            problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key, data.room)
-        else:
-            # The GP has had its chance; what is not known yet are first states, which one round finds.
-            problem = onward(earlier, data.scaled, self.lengthscale, data.room)
-            done = max(min(self.warmup_rounds, self.rounds) - 1, 0)
-        problem = problem.trusting() if self.warmup_rounds else problem.weighed(0.0)
+        problem, skipped = self._begun(data, run, history, key)
+        done, stopped = skipped, False
         resumed = stage.resume(problem.state())
         if resumed is not None:
             problem, done, history = problem.at(resumed.state), resumed.step, resumed.history
@@ -83,9 +76,8 @@ class OutputError(AbstractMethod):
             problem = problem.search(self.iterations, stop=lambda: run.interrupted)
             history.events.append(problem.described())
             pace = (i + 1 - done) / (time.monotonic() - began)
-            stage.update(
-                Status(stage.shown, i + 1, self.rounds, problem.error(), pace, label="free-run error (scaled)")
-            )
+            made, total = i + 1 - skipped, self.rounds - skipped
+            stage.update(Status(stage.shown, made, total, problem.error(), pace, label="free-run error (scaled)"))
             stopped = run.interrupted and i < self.rounds - 1
             if stopped or i == self.rounds - 1:
                 break
@@ -99,3 +91,20 @@ class OutputError(AbstractMethod):
         finite = bool(jnp.all(jnp.isfinite(system.model.transition.noise_variance())))
         result = Result.interrupted if stopped else Result.finished if finite else Result.diverged
         return Fit.of(system, self, result, history)
+
+    def _begun(self, data: Prepared, run: Run, history: History, key: PRNGKeyArray) -> tuple[Problem, int]:
+        """The problem before its first search, and how many rounds need not be made."""
+        skipped, problem = 0, None
+        if data.start is not None:
+            earlier = earlier_model(data.start, self.states, self.num_inducing, self.emission)
+            if isinstance(earlier, str):
+                history.events.append(f"output error: begins anew and not from the earlier fit: {earlier}")
+                run.say(history.events[-1])
+            else:
+                problem = onward(earlier, data.scaled, self.lengthscale, data.room)
+                # The GP has had its chance to explain what a linear system misses; first states need a round.
+                skipped = max(self.warmup_rounds - 1, 0) if self.rounds > self.warmup_rounds + 1 else 0
+        if problem is None:
+            start = STARTS[self.emission](data.scaled, data.scaler, self.states)
+            problem = Problem.of(start, data.scaled, self.num_inducing, self.lengthscale, key, data.room)
+        return problem.trusting() if self.warmup_rounds else problem.weighed(0.0), skipped

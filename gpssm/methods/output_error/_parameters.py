@@ -22,7 +22,7 @@ class Parameters(eqx.Module):
     """Linear part, emission, and a GP correction with whitened inducing values of unit prior variance."""
 
     state_change: Float[Array, "D D"]
-    """Where the state matrix is among the stable ones; zero for that of the identified linear system."""
+    """Where the state matrix is among the stable ones; zero for that of the system it starts from."""
     control_matrix: Float[Array, "D P"]
     offset: Float[Array, " D"]
     emission: AbstractEmission

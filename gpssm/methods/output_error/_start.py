@@ -123,7 +123,7 @@ def _free_run(system: LinearSystem, episode: Episode) -> tuple[Float[np.ndarray,
     return states, float(((interpolated(episode) - states @ system.C.T - system.b) ** 2).sum())
 
 
-def first_states(
+def first_state(
     A: Float[np.ndarray, "D D"],
     B: Float[np.ndarray, "D P"],
     c: Float[np.ndarray, " D"],
