@@ -217,7 +217,7 @@ def test_a_refit_that_fails_leaves_the_first_fit(monkeypatch):
 
         monkeypatch.setattr(method, "fit", fit)
     made = quick(driven(linear))
-    assert any("with them it failed, no such luck" in event for event in made.history.events)
+    assert any("with them it failed, ValueError: no such luck" in event for event in made.history.events)
     assert not isinstance(made.system, ConstantPredictor)
 
 
