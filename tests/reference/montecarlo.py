@@ -15,7 +15,17 @@ def assert_mean(samples: np.ndarray, expected: np.ndarray | float, *, errors: fl
 
 
 def assert_covariance(samples: np.ndarray, mean: np.ndarray, covariance: np.ndarray, *, errors: float = 5.0) -> None:
-    """Mean and covariance of independent vectors (rows) agree with the exact ones within standard errors."""
-    assert_mean(samples, mean, errors=errors)
-    deviations = np.asarray(samples, np.float64) - mean
-    assert_mean(deviations[:, :, None] * deviations[:, None, :], covariance, errors=errors)
+    """Mean and covariance of independent Gaussian vectors (rows) agree with the exact ones within standard errors.
+
+    Those are the ones that Gaussian vectors of this covariance have. Taken from the samples they would grow with what
+    is wrong with these: heavy tails would pass.
+    """
+    samples, count = np.asarray(samples, np.float64), len(samples)
+    assert np.all(np.isfinite(samples)), "a sample is not finite"
+    deviations, variances = samples - mean, np.diagonal(covariance)
+    rounding = 1e-9 * (1.0 + np.abs(covariance))
+    off = np.abs(deviations.mean(axis=0))
+    assert np.all(off <= errors * np.sqrt(variances / count) + np.diagonal(rounding)), f"means are off by {off}"
+    off = np.abs(deviations.T @ deviations / count - covariance)
+    spread = np.sqrt((np.outer(variances, variances) + np.asarray(covariance) ** 2) / count)
+    assert np.all(off <= errors * spread + rounding), f"covariances are off by {off / spread} standard errors"
