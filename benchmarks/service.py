@@ -189,13 +189,15 @@ def main() -> None:
     # Programs of an earlier run would be found, and nothing measured.
     jax.config.update("jax_enable_compilation_cache", False)
     with jax.enable_x64(True):
-        for found in (
-            on_one_core(lambda: online(500 if options.quick else 20_000)),
-            lengths(60 if options.quick else 1000),
-            horizons(20 if options.quick else 1000),
-            samples(20 if options.quick else 1000),
-            on_one_core(lambda: states((2, 10) if options.quick else (4, 10, 20, 30))),
+        # One after the other, and told at once: all of it takes more than an hour.
+        for measure in (
+            lambda: on_one_core(lambda: online(500 if options.quick else 20_000)),
+            lambda: lengths(60 if options.quick else 1000),
+            lambda: horizons(20 if options.quick else 1000),
+            lambda: samples(20 if options.quick else 1000),
+            lambda: on_one_core(lambda: states((2, 10) if options.quick else (4, 10, 20, 30))),
         ):
+            found = measure()
             rows += found
             for row in found:
                 size = row.get("size", "")
