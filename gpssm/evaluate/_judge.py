@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._activity import doing
+from gpssm._core._garbage import set_aside
 from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
@@ -64,6 +65,7 @@ class Judged:
         return tuple(self.predictions)
 
 
+@set_aside()
 def judge(
     model: Fit | AbstractPredictor,
     episodes: Any,
@@ -187,12 +189,14 @@ def _ahead(
 
 def _stream(key: PRNGKeyArray, which: int) -> PRNGKeyArray:
     """Random numbers of their own for predictions by horizon, and for the free run (0)."""
-    return jr.split(jr.fold_in(key, which))[0]
+    run_key, _ = jr.split(jr.fold_in(key, which))
+    return run_key
 
 
 def _rng(key: PRNGKeyArray, horizon: int) -> np.random.Generator:
     """For what is drawn when a horizon is scored."""
-    return np.random.default_rng(np.asarray(jr.bits(jr.split(jr.fold_in(key, horizon))[1], (4,), "uint32")))
+    _, score_key = jr.split(jr.fold_in(key, horizon))
+    return np.random.default_rng(np.asarray(jr.key_data(score_key)))
 
 
 def _padded(episode: Episode, length: int) -> Episode:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._activity import note
+from gpssm._core._garbage import set_aside
 from gpssm._core._random import AnyKey, as_key
 from gpssm._core._ticker import alive
 from gpssm.data import Episodes, Scaler
@@ -23,6 +24,7 @@ from gpssm.fitting._store import Keeper
 from gpssm.pools import AbstractPool, Lost, Serial
 
 
+@set_aside()
 def select(
     methods: Mapping[str, AbstractMethod] | Iterable[AbstractMethod],
     episodes: Episodes,

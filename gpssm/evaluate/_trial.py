@@ -53,9 +53,10 @@ class Task:
     """In front of the names of its stages, so that the fits of all trials can leave checkpoints in one folder."""
 
     @property
-    def key(self) -> PRNGKeyArray:
-        """The key, which cannot be sent as it is."""
-        return jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind)
+    def keys(self) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+        """Of its key, which cannot be sent as it is, the parts for fitting and for judging."""
+        fit_key, run_key = jr.split(jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind))
+        return fit_key, run_key
 
 
 def numbers_of(key: PRNGKeyArray) -> tuple[UInt32[np.ndarray, " K"], str]:
@@ -71,7 +72,7 @@ def attempt(task: Task, store: Store | None = None) -> Trial | None:
     began = time.monotonic()
     try:
         with _quiet():
-            system = _learnt(task, jr.split(task.key)[0], store)
+            system = _learnt(task, task.keys[0], store)
     except task.forgive as failure:
         return failed_trial(task, reason(failure), began)
     return None if system is None else judged_trial(system, task, began)
@@ -81,7 +82,7 @@ def judged_trial(system: AbstractPredictor, task: Task, began: float) -> Trial:
     """How well a model runs free over what was held out."""
     try:
         with _quiet(), doing(f"scoring {task.name}"):
-            runs = _free_runs(system, task, jr.split(task.key)[1])
+            runs = _free_runs(system, task, task.keys[1])
             found = _held_out(runs, task)
             judged: Score = score(runs, task.fold.test, horizon=None, rng=np.random.default_rng(0))
             log_density, error = found.log_density, found.error

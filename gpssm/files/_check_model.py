@@ -24,7 +24,7 @@ from gpssm.predict import (
     RepeatPredictor,
     System,
 )
-from gpssm.predict.autoregression import AbstractRegression, LinearRegression
+from gpssm.predict.autoregression import AbstractGPRegression, AbstractRegression, LinearRegression
 from gpssm.predict.autoregression._exact_gp import ExactGP
 
 
@@ -181,11 +181,12 @@ def _check_autoregression(system: Autoregression) -> None:
             _check_linear_regression(regression, width, outputs, lags)
         case ExactGP():
             _check_exact_gp(regression, width, outputs)
-    z = jax.ShapeDtypeStruct((width,), np.float64)
-    moments = eqx.filter_eval_shape(lambda r, z: (*r.moments(z), r.noise_variance()), regression, z)
-    shapes = [leaf.shape for leaf in moments]
-    if shapes != [(outputs,)] * 3:
-        raise FileError(f"a prediction would have the shapes {shapes}")
+    if isinstance(regression, AbstractGPRegression):
+        z = jax.ShapeDtypeStruct((width,), np.float64)
+        moments = eqx.filter_eval_shape(lambda r, z: (*r.moments(z), r.noise_variance()), regression, z)
+        shapes = [leaf.shape for leaf in moments]
+        if shapes != [(outputs,)] * 3:
+            raise FileError(f"a prediction would have the shapes {shapes}")
     _check_noise(regression.noise_variance())
 
 
@@ -194,6 +195,8 @@ def _check_linear_regression(regression: LinearRegression, width: int, outputs: 
     shapes = np.shape(regression.weights), np.shape(regression.chol), np.shape(regression.noise)
     if shapes != ((width + 1, outputs), (width + 1, width + 1), (outputs,)):
         raise FileError(f"lags and coefficients do not fit together: {shapes}")
+    if not (np.isfinite(regression.weights).all() and np.isfinite(regression.chol).all()):
+        raise FileError("coefficients of the model are not finite")
     radius = regression.max_radius
     if regression.output_lags != lags.outputs or not (radius is None or (_is_number(radius) and radius > 0.0)):
         raise FileError("the recurrence of the model makes no sense")

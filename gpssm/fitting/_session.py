@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._core._activity import doing
 from gpssm._core._devices import Devices
+from gpssm._core._garbage import set_aside
 from gpssm._core._precision import double_precision
 from gpssm._core._random import AnyKey, as_key
 from gpssm._core._result import FitError
@@ -25,6 +26,7 @@ from gpssm.fitting._shared_store import Follower, Leader
 from gpssm.fitting._store import Keeper, Store
 
 
+@set_aside()
 @double_precision
 def learn(
     episodes: Episodes,

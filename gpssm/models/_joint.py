@@ -39,7 +39,7 @@ class JointPosterior(AbstractJoint):
     """Whether drawn functions also have what the inducing values leave unexplained: whether training counted it."""
 
     def fits(self, model: GPSSM) -> bool:
-        dynamics = model.transition.condition()
+        dynamics = _conditioned_shapes(model)
         wanted = (dynamics.q_mean.size,) * 2 if isinstance(dynamics, SparseDynamics) else None
         return self.factor.shape == wanted
 
@@ -67,7 +67,7 @@ class SampledPosterior(AbstractJoint):
             raise ValueError("the parts of drawn models are of different numbers")
 
     def fits(self, model: GPSSM) -> bool:
-        dynamics = model.transition.condition()
+        dynamics = _conditioned_shapes(model)
         if not isinstance(dynamics, SparseDynamics) or self.values.shape[1:] != dynamics.q_mean.shape:
             return False
         mean = jax.tree.leaves(dynamics.mean) if self.mean else []
@@ -95,6 +95,11 @@ class SampledPosterior(AbstractJoint):
 def _certain(model: GPSSM, dynamics: SparseDynamics, values: Float[Array, "D M"], *, residual: bool = True) -> GPSSM:
     known = replace(dynamics, q_mean=values, q_chol=jnp.zeros_like(dynamics.q_chol), residual=residual)
     return GPSSM(Conditioned(known), model.emission, model.state_dim)
+
+
+def _conditioned_shapes(model: GPSSM) -> AbstractDynamics:
+    """Sizes do not ask for numbers: operation by operation, each would be a program to compile."""
+    return eqx.filter_eval_shape(lambda model: model.transition.condition(), model)
 
 
 def _linear_part(model: GPSSM) -> tuple:

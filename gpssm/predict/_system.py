@@ -199,7 +199,7 @@ class System(AbstractPredictor):
         if mean.ndim == 1:
             chol = request.propagation.start_spread(self._on_device(chol))
             mean, chol = (_copies(np.asarray(part), count) for part in (mean, chol))
-        run_key, noise_key = _models(key), jr.split(key)[1]
+        run_key, noise_key = jr.split(key)
         steps = round_size(len(controls), least=LEAST_STEPS)
         scaled = fill_up(self._scaled_controls(controls), steps)
         joint = self.joint if request.propagation.holds_function() else None
@@ -291,4 +291,5 @@ def _copies(values: np.ndarray, count: int) -> np.ndarray:
 
 def _models(key: PRNGKeyArray) -> PRNGKeyArray:
     """Of the key of a free run the part that its trajectories, and the models they follow, are drawn with."""
-    return jr.split(key)[0]
+    run_key, _ = jr.split(key)  # without an index, which would be two programs more
+    return run_key

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from gpssm._core._garbage import set_aside
 from gpssm._core._random import AnyKey, as_key
 from gpssm.data import DataError, Episodes
 from gpssm.evaluate import Judged, Score, judge
@@ -78,6 +79,7 @@ class Comparison:
         return self.entries[0].judged.n_init
 
 
+@set_aside()
 def compare(
     models: Sequence[tuple[str, Fit | AbstractPredictor]] | Mapping[str, Fit | AbstractPredictor],
     episodes: Any,

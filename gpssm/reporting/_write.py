@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpssm._core._activity import doing
+from gpssm._core._garbage import set_aside
 from gpssm._core._random import AnyKey
 from gpssm.evaluate import Judged
 from gpssm.files._atomic import write_atomically
@@ -18,6 +19,7 @@ from gpssm.reporting._page import report_page
 from gpssm.reporting._report import HORIZONS, Report, build
 
 
+@set_aside()
 def report(
     model: Fit | AbstractPredictor,
     held_out: Any,

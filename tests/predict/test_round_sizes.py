@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import gpssm
 from gpssm.filters import EKF, UKF, ParticleFilter
 from gpssm.predict import Autoregression, IndependentSteps, MeanOnly, Pathwise, States, _run, _system
-from gpssm.predict.autoregression import _free_run, _predictor
+from gpssm.predict.autoregression import _free_run
 from tests.reference.small_system import record
 
 pytestmark = pytest.mark.system  # programs of every size are compiled twice
@@ -30,7 +30,9 @@ jax.monitoring.register_event_duration_secs_listener(
 
 @pytest.fixture(scope="module")
 def lagged() -> Autoregression:
-    found = gpssm.fit(gpssm.Episodes([record(30, seed=i) for i in range(3)]), gpssm.ARX(2), progress=gpssm.Silent())
+    found = gpssm.fit(
+        gpssm.Episodes([record(30, seed=i) for i in range(3)]), gpssm.GPNARX(2), progress=gpssm.Silent(), seed=0
+    )
     assert isinstance(found.system, Autoregression)
     return found.system
 
@@ -40,7 +42,7 @@ def exact_sizes(monkeypatch) -> Callable[[], None]:
     """From its call on nothing is filled up."""
 
     def change() -> None:
-        for module in (_system, _predictor):
+        for module in (_system, _free_run):
             monkeypatch.setattr(module, "round_size", lambda size, least=1: size)
             monkeypatch.setattr(module, "round_count", lambda count: count)
 

@@ -14,7 +14,7 @@ from gpssm._core._gaussian import LOG_2PI
 from gpssm._core._linalg import Factor, factorise
 from gpssm._core._params import Positive, val
 from gpssm.kernels import PriorDraw, cross_covariance, diagonal, draw_prior
-from gpssm.predict.autoregression._regression import AbstractRegression, AbstractRegressionDraw
+from gpssm.predict.autoregression._free_run import AbstractGPRegression, AbstractRegressionDraw
 
 NOISE_FLOOR = 1e-6
 """Smallest noise variance, in units of scaled outputs: the kernel matrix must stay invertible."""
@@ -63,7 +63,7 @@ def log_evidence(prior: Prior, points: Points) -> Float[Array, ""]:
     return -0.5 * (jnp.sum(whitened**2) + factor.log_det() + jnp.sum(points.valid) * LOG_2PI)
 
 
-class ExactGP(AbstractRegression):
+class ExactGP(AbstractGPRegression):
     """One exact GP for each output, all observed at the same points."""
 
     priors: tuple[Prior, ...]

@@ -1,13 +1,19 @@
-"""Free runs of an autoregression: sampled outputs are fed back, with the noise they were drawn with."""
+"""Regressions by functions of JAX, and their free runs: sampled outputs are fed back, with the noise they were drawn
+with."""
 
+from abc import abstractmethod
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm._core._buckets import side_by_side
+from gpssm._core._buckets import LEAST_STEPS, fill_up, round_count, round_size, side_by_side
 from gpssm._core._compile import compile_by_work
+from gpssm.predict._base import Request
 from gpssm.predict._propagate import AbstractPropagation, IndependentSteps, MeanOnly, Pathwise
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
@@ -16,11 +22,51 @@ BATCH = 256
 """Trajectories that are run side by side."""
 
 
+class AbstractRegressionDraw(eqx.Module):
+    """One drawn function."""
+
+    @abstractmethod
+    def __call__(self, z: Float[Array, " Q"], *, key: PRNGKeyArray) -> Float[Array, " O"]:
+        """Its value. The key serves only what the draw cannot hold consistent."""
+
+
+class AbstractGPRegression(AbstractRegression):
+    """A regression with moments at a point, and functions drawn from its posterior."""
+
+    @abstractmethod
+    def moments(self, z: Float[Array, " Q"]) -> tuple[Float[Array, " O"], Float[Array, " O"]]:
+        """Mean and variance of the function, noise not included."""
+
+    @abstractmethod
+    def draw(self, *, num_features: int, key: PRNGKeyArray) -> AbstractRegressionDraw:
+        """A function from the posterior, to be followed along a whole trajectory."""
+
+    def trajectories(
+        self,
+        lags: Lags,
+        outputs: Float[np.ndarray, "W K O"],
+        inputs: Float[np.ndarray, "W M P"],
+        controls: Float[np.ndarray, "W S P"],
+        request: Request,
+    ) -> tuple[Float[np.ndarray, "N W S O"], Float[np.ndarray, "N W S O"]]:
+        """Windows, steps and samples are filled up to round numbers, which share compiled code."""
+        count, (starts, steps) = request.count, controls.shape[:2]
+        # There are many windows of a few steps, or a single one of many.
+        rows = round_size(starts, least=LEAST_STEPS if starts > 1 else 1)
+        longest = round_size(steps, least=1 if starts > 1 else LEAST_STEPS)
+        ahead = np.zeros((rows, longest, controls.shape[2]))
+        ahead[:starts, :steps] = controls
+        windows = fill_up(outputs, rows), fill_up(inputs, rows)
+        drawn = trajectories(self, lags, windows, ahead, request.propagation, round_count(count), request.key)
+        signals, measured = (np.asarray(part)[:count, :starts, :steps] for part in drawn)
+        return signals, measured
+
+
 @compile_by_work(
     lambda regression, lags, windows, controls, propagation, count, key: count * controls.shape[0] * controls.shape[1]
 )
 def trajectories(
-    regression: AbstractRegression,
+    regression: AbstractGPRegression,
     lags: Lags,
     windows: tuple[Float[Array, "W K O"], Float[Array, "W M P"]],
     controls: Float[Array, "W S P"],
@@ -43,7 +89,7 @@ def trajectories(
     return lax.map(one, jr.split(key, count), batch_size=side_by_side(count, BATCH))
 
 
-def _step(regression: AbstractRegression, propagation: AbstractPropagation, function_key: PRNGKeyArray):
+def _step(regression: AbstractGPRegression, propagation: AbstractPropagation, function_key: PRNGKeyArray):
     match propagation:
         case Pathwise():
             function = regression.draw(num_features=propagation.num_features, key=function_key)
@@ -61,7 +107,7 @@ def _step(regression: AbstractRegression, propagation: AbstractPropagation, func
             raise TypeError(f"{type(propagation).__name__} is not a known way to propagate an autoregression")
 
 
-def _noise(regression: AbstractRegression, propagation: AbstractPropagation) -> Float[Array, " O"]:
+def _noise(regression: AbstractGPRegression, propagation: AbstractPropagation) -> Float[Array, " O"]:
     variance = regression.noise_variance()
     return jnp.zeros_like(variance) if isinstance(propagation, MeanOnly) else jnp.sqrt(variance)
 

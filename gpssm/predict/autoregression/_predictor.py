@@ -6,14 +6,12 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from gpssm._core._buckets import LEAST_STEPS, fill_up, round_count, round_size
 from gpssm._core._history import History
 from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
 from gpssm.predict._words import direct_in_words, noise_in_words
-from gpssm.predict.autoregression._free_run import trajectories
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
 
@@ -75,18 +73,8 @@ class Autoregression(AbstractPredictor):
         *,
         last: bool = False,
     ) -> Rollout:
-        # Windows, steps and samples are filled up to round numbers, which share compiled code.
-        count, (starts, steps) = request.count, controls.shape[:2]
-        rows = round_size(starts, least=LEAST_STEPS if last else 1)
-        longest = round_size(steps, least=1 if last else LEAST_STEPS)
-        ahead = np.zeros((rows, longest, controls.shape[2]))
-        ahead[:starts, :steps] = controls
-        windows = fill_up(outputs, rows), fill_up(inputs, rows)
-        drawn = trajectories(
-            self.regression, self.lags, windows, ahead, request.propagation, round_count(count), request.key
-        )
-        told = (np.asarray(part)[:count, :starts, :steps] for part in drawn)
-        signals, measured = (self.scaler.undo_samples(_told(part, last)) for part in told)
+        drawn = self.regression.trajectories(self.lags, outputs, inputs, controls, request)
+        signals, measured = (self.scaler.undo_samples(_told(part, last)) for part in drawn)
         return Rollout(
             start=first,
             signals=signals,
