@@ -26,4 +26,4 @@ def companion(recurrence: Float[np.ndarray, "*B K O O"]) -> Float[np.ndarray, "*
 
 def spectral_radius(matrix: Float[np.ndarray, "*B R R"]) -> Float[np.ndarray, "*B"]:
     """Largest absolute eigenvalue."""
-    return np.abs(np.linalg.eigvals(matrix)).max(axis=-1)
+    return np.asarray(np.abs(np.linalg.eigvals(matrix)).max(axis=-1))
