@@ -1,11 +1,9 @@
 """Long calls do not look again and again through all that was there before them."""
 
-import atexit
 import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 OFTEN = 30.0
 """Seconds after which garbage is looked for everywhere once more."""
@@ -25,18 +23,11 @@ def set_aside() -> Iterator[None]:
     if gc.get_freeze_count():
         yield
         return
-    _leave_quickly()
-    gc.freeze()
     try:
+        gc.freeze()
         yield
     finally:
         gc.unfreeze()
         if gc.isenabled() and time.monotonic() - _last_look > OFTEN:
             gc.collect()
             _last_look = time.monotonic()
-
-
-@cache
-def _leave_quickly() -> None:
-    """When the process ends its memory is given back as a whole: looking through it first took most of a second."""
-    atexit.register(gc.freeze)

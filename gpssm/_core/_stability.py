@@ -11,8 +11,8 @@ def stabilise(recurrence: Float[np.ndarray, "*B K O O"], max_radius: float) -> F
     one another.
     """
     lags = recurrence.shape[-3]
-    radius = np.maximum(spectral_radius(companion(recurrence)), np.finfo(recurrence.dtype).tiny)
-    scale = np.minimum(1.0, max_radius / radius)[..., None]
+    radius = spectral_radius(companion(recurrence))
+    scale = (max_radius / np.maximum(radius, max_radius))[..., None]
     return recurrence * (scale ** np.arange(1, lags + 1))[..., None, None]
 
 

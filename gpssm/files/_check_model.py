@@ -30,6 +30,9 @@ from gpssm.predict.autoregression._exact_gp import ExactGP
 
 def check_model(system: AbstractPredictor) -> None:
     """Refuse what could not predict."""
+    width = system.free_run_width
+    if not _is_number(width) or not (np.isfinite(width) and width > 0.0):
+        raise FileError(f"the width of its free runs is {width!r}")
     match system:
         case MixturePredictor():
             _check_mixture(system)
@@ -195,8 +198,9 @@ def _check_linear_regression(regression: LinearRegression, width: int, outputs: 
     shapes = np.shape(regression.weights), np.shape(regression.chol), np.shape(regression.noise)
     if shapes != ((width + 1, outputs), (width + 1, width + 1), (outputs,)):
         raise FileError(f"lags and coefficients do not fit together: {shapes}")
-    if not (np.isfinite(regression.weights).all() and np.isfinite(regression.chol).all()):
-        raise FileError("coefficients of the model are not finite")
+    for part in (regression.weights, regression.chol):
+        if not (np.issubdtype(part.dtype, np.floating) and np.isfinite(part).all()):
+            raise FileError("coefficients of the model are no finite numbers")
     radius = regression.max_radius
     if regression.output_lags != lags.outputs or not (radius is None or (_is_number(radius) and radius > 0.0)):
         raise FileError("the recurrence of the model makes no sense")

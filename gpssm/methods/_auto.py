@@ -44,7 +44,8 @@ class Auto(AbstractMethod):
     over each. Accuracy comes first: of the methods that err by no more than any of the simple ones, and by at most 5 %
     more than the best, the one is kept whose value is highest (half of log-density less log-error, as in
     `gpssm.select`, at the width of bands that the stretches ask for). It goes on to everything from where it stands,
-    and is checked against its own first fit. What is tried depends on `effort`, or on the `minutes` that there are, on
+    and is checked against its own first fit. Its free runs get bands as wide as the stretches ask for, where that is
+    wider than its own. What is tried depends on `effort`, or on the `minutes` that there are, on
     the number of outputs and on how much there is to learn from, never on the clock: the same seed gives the same
     model.
 
@@ -173,7 +174,7 @@ class Auto(AbstractMethod):
             fits.append(self._refitted(tried, name, data, run, key))
             if fits[-1].result is Result.interrupted:
                 break
-        made = fits[-1]
+        made = tried.widened(best, fits[-1]) if mix is None else fits[-1]
         if mix is not None and made.result is not Result.interrupted:
             system = MixturePredictor(tuple(fit.system for fit in fits), tuple(shares.values()), width)
             seconds = sum(fit.history.seconds for fit in fits)

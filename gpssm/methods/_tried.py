@@ -43,6 +43,8 @@ class Tried:
     """The units of each."""
     fits: dict[str, Fit] = field(default_factory=dict)
     trials: dict[str, list[Trial]] = field(default_factory=dict)
+    widths: dict[str, float] = field(default_factory=dict)
+    """Factors for the spread of the free runs of each under which what was held out is most likely."""
 
     @classmethod
     def of(cls, folds: tuple[Fold, ...], n_init: int, data: Prepared, run: Run, key: PRNGKeyArray) -> "Tried":
@@ -75,16 +77,29 @@ class Tried:
     def _keep(self, name: str, made: Fit, began: float) -> None:
         """The fit and how it did; of a polished model, the one before that if it clearly runs better."""
         method = self.methods[name]
-        self.fits[name], self.trials[name] = made, self._judge(name, made, began)
+        self.fits[name] = made
+        self.trials[name], self.widths[name] = self._judge(name, made, began)
         if isinstance(method, Polished) and len(made.parts) == 1:
-            before = self._judge(name, made.parts[0], began)
+            before, width = self._judge(name, made.parts[0], began)
             if _clearly_better(before, self.trials[name]):
                 self.run.say(f"{name}: runs freely better without the polish")
                 self.methods[name] = replace(method, iterations=0)
-                self.fits[name], self.trials[name] = made.parts[0], before
+                self.fits[name], self.trials[name], self.widths[name] = made.parts[0], before, width
 
-    def _judge(self, name: str, made: Fit, began: float) -> list[Trial]:
+    def _judge(self, name: str, made: Fit, began: float) -> tuple[list[Trial], float]:
+        """How it did, with all spreads multiplied by the factor under which what was held out is most likely."""
         return _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
+
+    def widened(self, name: str, made: Fit) -> Fit:
+        """A fit of a method with bands of free runs as wide as the stretches asked for, and never narrower than its
+        own: a few stretches can show that bands are too narrow, but hold too little of what may happen to show that
+        they need not be so wide."""
+        width = self.widths[name]
+        if width <= 1.0:
+            return made
+        event = f"free runs over held-out stretches asked for bands {width:.3g} times as wide: that is their width now"
+        self.run.say(event)
+        return replace(made, system=made.system.widened(width)).with_event(event)
 
     def _failed(self, name: str, why: str, began: float) -> None:
         self.trials[name] = [failed_trial(task, why, began) for task in self._tasks(name)]
@@ -120,7 +135,8 @@ class Tried:
 
     def clearly_worse(self, name: str, made: Fit, by: float) -> bool:
         """Whether another fit of a method did worse than the first by so much, and by more than a standard error."""
-        return _clearly_better(self.trials[name], self._judge(name, made, time.monotonic()), by)
+        others, _ = self._judge(name, made, time.monotonic())
+        return _clearly_better(self.trials[name], others, by)
 
     def selection(self) -> Selection:
         """All trials as a table."""
@@ -130,21 +146,23 @@ class Tried:
         """After Ctrl-C the best of what was judged, or the simplest thing there is."""
         judged = [name for name in self.fits if name in self.trials]
         if judged:
-            made = self.fits[max(judged, key=self.value)]
+            best = max(judged, key=self.value)
+            made = self.widened(best, self.fits[best])
         else:
             made = Constant().fit(data, replace(self.run, store=None), key=key)
         stopped = Result.interrupted if self.run.interrupted else Result.diverged
         return replace(made.ended(stopped).by(method), parts=tuple(self.fits.values()))
 
 
-def _at_best_width(trials: list[Trial]) -> list[Trial]:
-    """The trials with all spreads multiplied by the one factor under which what was held out is most likely."""
+def _at_best_width(trials: list[Trial]) -> tuple[list[Trial], float]:
+    """The trials with all spreads multiplied by the one factor under which what was held out is most likely, and the
+    factor."""
     runs = [trial.held_out for trial in trials if trial.held_out is not None]
     if len(runs) < len(trials):
-        return trials
+        return trials, 1.0
     width = max(WIDTHS, key=lambda factor: sum(float(run.log_densities(factor).sum()) for run in runs))
     means = [float(run.log_densities(width).sum() / run.known.sum()) for run in runs]
-    return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)]
+    return [replace(trial, log_density=mean) for trial, mean in zip(trials, means, strict=True)], width
 
 
 def _clearly_better(ours: list[Trial], others: list[Trial], least: float = NEGLIGIBLE) -> bool:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import jax.random as jr
@@ -60,6 +60,9 @@ class AbstractPredictor(ABC, Portable):
     channels: Channels
     history: History | None
     """How the fit went."""
+    free_run_width: float = 1.0
+    """Factor for the spread of free runs about their median, where held-out records asked for one. A model trusts
+    itself: its bands know nothing of errors that it cannot make. Predictions by horizon keep their own spread."""
 
     @double_precision
     def simulate(
@@ -165,12 +168,25 @@ class AbstractPredictor(ABC, Portable):
     @final
     def free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         """From the end of `context` on, direct term and all: what a model made of models asks its members for."""
-        return self._with_direct(self._free_run(context, controls, request), request)
+        return self._finished(self._free_run(context, controls, request), request)
 
     @final
     def ahead(self, episode: Episode, horizon: int, request: Request) -> Rollout:
         """`horizon` steps ahead from step `least_context` - 1 on, direct term and all."""
         return self._with_direct(self._ahead(episode, horizon, request), request)
+
+    def widened(self, width: float) -> "AbstractPredictor":
+        """The same model whose free runs spread so many times as far about their median as those that it makes by
+        itself."""
+        if "free_run_width" not in getattr(self, "__dataclass_fields__", ()):
+            raise TypeError(f"a {type(self).__name__} has no width of its free runs that could be set")
+        if not (np.isfinite(width) and width > 0.0):
+            raise ValueError(f"width={width}: it must be positive and finite")
+        return replace(self, free_run_width=float(width))  # pyright: ignore[reportArgumentType]
+
+    def _finished(self, run: Rollout, request: Request) -> Rollout:
+        """A free run with everything that is not the model's own: direct term and width."""
+        return self._with_direct(run, request).spread_by(self.free_run_width)
 
     def _with_direct(self, run: Rollout, request: Request) -> Rollout:
         """What the inputs of each step add to its outputs at once, added in this one place."""

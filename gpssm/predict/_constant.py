@@ -12,7 +12,7 @@ from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import direct_in_words, noise_in_words
+from gpssm.predict._words import direct_in_words, noise_in_words, width_in_words
 
 
 @final
@@ -26,6 +26,7 @@ class ConstantPredictor(AbstractPredictor):
     history: History | None = field(default=None, metadata=NOT_STORED)
     scaler: Scaler | None = None
     """Only for its direct term, if there is one."""
+    free_run_width: float = 1.0
 
     @property
     def least_context(self) -> int:
@@ -36,6 +37,7 @@ class ConstantPredictor(AbstractPredictor):
             "constant": noise_in_words(self.channels, self.mean),
             "spread (std, your units)": noise_in_words(self.channels, self.std),
             **direct_in_words(self.channels, self.direct),
+            **width_in_words(self.free_run_width),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
@@ -57,6 +59,7 @@ class RepeatPredictor(AbstractPredictor):
     history: History | None = field(default=None, metadata=NOT_STORED)
     scaler: Scaler | None = None
     """Only for its direct term, if there is one."""
+    free_run_width: float = 1.0
 
     @property
     def least_context(self) -> int:
@@ -67,6 +70,7 @@ class RepeatPredictor(AbstractPredictor):
             "repeats": f"a record of {len(self.outputs)} steps",
             "spread (std, your units)": noise_in_words(self.channels, self.std),
             **direct_in_words(self.channels, self.direct),
+            **width_in_words(self.free_run_width),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:

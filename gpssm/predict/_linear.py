@@ -13,7 +13,7 @@ from gpssm.predict._channels import Channels
 from gpssm.predict._kalman import Filtered, LinearSystem, kalman
 from gpssm.predict._propagate import MeanOnly
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import direct_in_words, noise_in_words
+from gpssm.predict._words import direct_in_words, noise_in_words, width_in_words
 
 
 @final
@@ -26,6 +26,7 @@ class LinearPredictor(AbstractPredictor):
     scaler: Scaler
     channels: Channels
     history: History | None = field(default=None, metadata=NOT_STORED)
+    free_run_width: float = 1.0
 
     @property
     def least_context(self) -> int:
@@ -38,6 +39,7 @@ class LinearPredictor(AbstractPredictor):
             "poles": ", ".join(f"{abs(p):.4g} at {abs(np.angle(p)):.3g} rad a step" for p in poles if p.imag >= 0.0),
             "measurement noise (std, your units)": noise_in_words(self.channels, self._noise_std),
             **direct_in_words(self.channels, self.direct),
+            **width_in_words(self.free_run_width),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:

@@ -78,7 +78,7 @@ class MixturePredictor(AbstractPredictor):
         counts = self._counts(request.num_samples)
         keys = jr.split(request.key, len(self.members))
         runs = [
-            _spread_by(self.width, _repeated(run(member, replace(request, num_samples=count, key=key)), count))
+            _repeated(run(member, replace(request, num_samples=count, key=key)), count).spread_by(self.width)
             for member, count, key in zip(self.members, counts, keys, strict=True)
             if count
         ]
@@ -112,17 +112,3 @@ def _repeated(run: Rollout, count: int) -> Rollout:
         return run
     parts = ("signals", "samples", "states")
     return replace(run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in parts})
-
-
-def _spread_by(width: float, run: Rollout) -> Rollout:
-    """All trajectories so many times as far from their median."""
-    if width == 1.0:
-        return run
-    middle = run.median
-    # Trajectories that left all bounds stay where they are.
-    with np.errstate(all="ignore"):
-        moved = [middle + width * (part - middle) for part in (run.signals, run.samples)]
-    signals, samples = (
-        np.where(np.isfinite(new), new, old) for new, old in zip(moved, (run.signals, run.samples), strict=True)
-    )
-    return replace(run, signals=signals, samples=samples, noise_std=width * run.noise_std)

@@ -33,6 +33,17 @@ class Rollout:
         """The same with something certain added to the outputs of each step."""
         return replace(self, signals=self.signals + by, samples=self.samples + by)
 
+    def spread_by(self, width: float) -> "Rollout":
+        """The same with all trajectories, and the noise, so many times as far from their median. States stay."""
+        if width == 1.0:
+            return self
+        middle, parts = self.median, (self.signals, self.samples)
+        # Trajectories that left all bounds stay where they are.
+        with np.errstate(all="ignore"):
+            moved = [middle + width * (part - middle) for part in parts]
+        signals, samples = (np.where(np.isfinite(new), new, old) for new, old in zip(moved, parts, strict=True))
+        return replace(self, signals=signals, samples=samples, noise_std=width * self.noise_std)
+
     @property
     def mean(self) -> Float[np.ndarray, "T O"]:
         """Mean of the outputs."""

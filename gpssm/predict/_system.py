@@ -24,7 +24,7 @@ from gpssm.predict._channels import Channels
 from gpssm.predict._online import OnlineFilter
 from gpssm.predict._propagate import AbstractPropagation
 from gpssm.predict._rollout import Rollout, States
-from gpssm.predict._words import describe_state_space
+from gpssm.predict._words import describe_state_space, width_in_words
 
 Start = tuple[Float[np.ndarray | Array, "*K D"], Float[np.ndarray | Array, "*K D D"]]
 """Mean and factor of a state; or of several, one for each trajectory."""
@@ -43,13 +43,15 @@ class System(AbstractPredictor):
     history: History | None = field(default=None, metadata=NOT_STORED)
     joint: AbstractJoint | None = None
     """What is not known of the model, to be drawn together; without it each state's function is drawn by itself."""
+    free_run_width: float = 1.0
 
     @property
     def least_context(self) -> int:
         return 1
 
     def describe(self) -> dict[str, str]:
-        return describe_state_space(self.model, self.scaler, self.channels, self.recognition)
+        words = describe_state_space(self.model, self.scaler, self.channels, self.recognition)
+        return words | width_in_words(self.free_run_width)
 
     @double_precision
     def smooth(self, episode: Episode, *, reader: AbstractRecognition | None = None) -> States:
@@ -120,7 +122,7 @@ class System(AbstractPredictor):
         start = self._on_device(mean), self._on_device(factor)
         request = self._request(num_samples, propagation, None, key, seed, future)
         run = self._rollout(start, future[:-1], 0, request, request.key, with_start=True)
-        return self._with_direct(run, request)
+        return self._finished(run, request)
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
         start_key, run_key = jr.split(request.key)

@@ -47,6 +47,11 @@ def direct_in_words(channels: Channels, scaler: Scaler | None) -> dict[str, str]
     return {"direct input term (your units)": "; ".join(told)}
 
 
+def width_in_words(width: float) -> dict[str, str]:
+    """By how much the bands of free runs were widened; no row where they were not."""
+    return {} if width == 1.0 else {"bands of free runs": f"{width:.3g} times as wide as the model's own"}
+
+
 def noise_in_words(channels: Channels, std: np.ndarray) -> str:
     """The noise of each output."""
     return ", ".join(f"{name} {value:.3g}" for name, value in zip(channels.output_names, std, strict=True))

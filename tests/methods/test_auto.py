@@ -189,12 +189,36 @@ def test_a_model_is_not_lost_for_bands_that_are_too_narrow():
     rng = np.random.default_rng(0)
     missed = 3.0 * rng.standard_normal((4000, 1))
     narrow = HeldOut(missed, np.ones((4000, 1)), np.ones((4000, 1), bool))
-    (wide,) = _tried._at_best_width([Trial("a", "f", 0, narrow.log_density, narrow.error, held_out=narrow)])
+    (wide,), width = _tried._at_best_width([Trial("a", "f", 0, narrow.log_density, narrow.error, held_out=narrow)])
     best = -0.5 - np.log(3.0) - 0.5 * np.log(2.0 * np.pi)
     assert narrow.log_density < best - 1.0
     assert wide.log_density == pytest.approx(best, abs=0.02)
     failed = Trial("a", "f", 0, -np.inf, np.inf, "why")
-    assert _tried._at_best_width([failed]) == [failed]
+    assert _tried._at_best_width([failed]) == ([failed], 1.0)
+    assert width == pytest.approx(3.0, rel=0.13)  # as fine as the factors are that are looked at
+
+
+@pytest.mark.parametrize(("asked", "given"), [(1.6, 1.6), (1.0, 1.0), (0.6, 1.0)])
+def test_bands_are_as_wide_as_the_stretches_ask_for_and_never_narrower(monkeypatch, asked, given):
+    monkeypatch.setattr(_tried, "_at_best_width", lambda trials: (trials, asked))
+    told = Listening()
+    made = quick(driven(linear), told)
+    assert made.system.free_run_width == given
+    assert all(part.system.free_run_width == 1.0 for part in made.parts)
+    said = "free runs over held-out stretches asked for bands 1.6 times as wide: that is their width now"
+    assert (said in made.history.events) == (said in told.messages) == (given > 1.0)
+    assert made.system.history.events == made.history.events
+
+
+@pytest.mark.system
+def test_what_an_interrupted_comparison_leaves_has_the_width_that_was_asked_for(monkeypatch):
+    monkeypatch.setattr(_tried, "_at_best_width", lambda trials: (trials, 2.0))
+    told = Listening()
+    run = Run(told)
+    monkeypatch.setattr(told, "say", lambda message: message.startswith("arx") and run.interruption.request())
+    made = gpssm.Auto(effort="quick").fit(Prepared.of(driven(linear)), run, key=jr.key(0))
+    assert made.result is gpssm.Result.interrupted
+    assert made.system.free_run_width == 2.0
 
 
 def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
@@ -202,9 +226,10 @@ def test_a_refit_that_ends_poorly_is_not_kept(monkeypatch):
     made = quick(driven(linear))
     assert any("ended in a poorer optimum" in event for event in made.history.events)
     (record,) = driven(linear, seed=1)
-    ours, parts = made.system, [part.system for part in made.parts]
-    runs = [system.simulate(record, n_init=8, num_samples=5, seed=0).samples for system in (ours, *parts)]
-    assert any(np.array_equal(runs[0], run) for run in runs[1:]), "one of those without the stretches"
+    width = made.system.free_run_width
+    systems = [made.system, *(part.system.widened(width) for part in made.parts)]
+    ours, *others = [system.simulate(record, n_init=8, num_samples=5, seed=0).samples for system in systems]
+    assert any(np.array_equal(ours, run) for run in others), "one of those without the stretches"
 
 
 def test_a_refit_that_fails_leaves_the_first_fit(monkeypatch):

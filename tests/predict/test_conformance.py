@@ -133,6 +133,30 @@ def test_a_prediction_ahead_begins_as_soon_as_it_can(name):
     assert_shapes(predicted(name), name, start, STEPS - start)
 
 
+WIDE = [name for name in MAKERS if not name.startswith("Mixture") and name != "TrueSimulator"]
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_widened_free_runs_spread_about_the_same_median_and_predictions_by_horizon_stay(name):
+    wide, before = made(name).widened(2.0), simulated(name)
+    after = simulate(wide, record())
+    np.testing.assert_allclose(after.median, before.median, rtol=1e-12)
+    np.testing.assert_allclose(after.samples - before.median, 2.0 * (before.samples - before.median), atol=1e-12)
+    np.testing.assert_allclose(after.std, 2.0 * before.std)
+    assert_same(predict(wide, record()), predicted(name))
+    assert_same(simulate(wide.widened(1.0), record()), before)
+    told = "bands of free runs"
+    assert wide.describe()[told].startswith("2 times") and told not in made(name).describe()
+
+
+def test_a_width_that_makes_no_sense_is_refused():
+    for width in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be positive and finite"):
+            made("ARX").widened(width)
+    with pytest.raises(TypeError, match="MixturePredictor has no width of its free runs"):
+        made("Mixture").widened(2.0)
+
+
 @each
 def test_a_forecast_is_the_free_run_over_the_record_that_goes_on(name):
     forecast = made(name).forecast(record().head(N_INIT), inputs=record().u[N_INIT:], num_samples=SAMPLES, seed=0)

@@ -87,3 +87,23 @@ def test_median_and_central_spread_ignore_the_few_that_leave():
 def test_the_central_spread_of_few_trajectories_is_their_standard_deviation():
     few = _rollout(5, 3)
     np.testing.assert_array_equal(few.central_std, few.std)
+
+
+def test_trajectories_are_spread_about_their_median():
+    rollout = _rollout(40, 6)
+    wide = rollout.spread_by(1.5)
+    for part in ("signals", "samples"):
+        before, after = getattr(rollout, part) - rollout.median, getattr(wide, part) - rollout.median
+        assert_allclose(after, 1.5 * before)
+    assert_allclose(wide.median, rollout.median)
+    assert_allclose(wide.std, 1.5 * rollout.std)
+    (low, high), (lower, higher) = rollout.interval(0.9), wide.interval(0.9)
+    assert_allclose(higher - lower, 1.5 * (high - low))
+    np.testing.assert_array_equal(wide.states, rollout.states)
+    assert rollout.spread_by(1.0) is rollout
+
+
+def test_what_has_left_all_bounds_is_spread_no_further():
+    signals = np.array([[[1.0]], [[2.0]], [[np.inf]], [[-1.7e308]], [[3.0]]])
+    rollout = dataclasses.replace(_rollout(5, 1), signals=signals, samples=signals, noise_std=np.ones(1))
+    assert_allclose(rollout.spread_by(2.0).signals[:, 0, 0], [0.0, 2.0, np.inf, -1.7e308, 4.0])

@@ -12,6 +12,9 @@ from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.predict import Autoregression, Lags
 from gpssm.predict.autoregression import LinearRegression
 
+RIDGE = 1e9
+"""Above this, in units of scaled regressors, nothing would be left of the coefficients but rounding."""
+
 
 class ARX(AbstractMethod):
     """A linear map from the last outputs and inputs to the next output, by least squares with a slight ridge.
@@ -26,6 +29,10 @@ class ARX(AbstractMethod):
     max_radius: float | None = 1.0
     """Regressions on noisy data, and draws around them, are often slightly unstable, and a long free run explodes.
     Recurrences with a larger spectral radius are pulled back to this one; None leaves them as they are."""
+
+    def __check_init__(self) -> None:
+        if not 0.0 <= self.ridge < RIDGE:
+            raise ValueError(f"ridge={self.ridge}: must be at least 0 and below {RIDGE:g}")
 
     @property
     def deterministic(self) -> bool:

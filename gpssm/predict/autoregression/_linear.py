@@ -8,9 +8,12 @@ from jaxtyping import Array, Float
 
 from gpssm._core._stability import stabilise
 from gpssm.predict._base import Request
-from gpssm.predict._propagate import IndependentSteps, MeanOnly, Pathwise
+from gpssm.predict._propagate import AbstractPropagation, IndependentSteps, MeanOnly, Pathwise
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
+
+ROWS = 16_384
+"""Samples times windows that are run at once."""
 
 
 class LinearRegression(AbstractRegression):
@@ -52,8 +55,26 @@ class LinearRegression(AbstractRegression):
         controls: Float[np.ndarray, "W S P"],
         request: Request,
     ) -> tuple[Float[np.ndarray, "N W S O"], Float[np.ndarray, "N W S O"]]:
-        """Step by step, all samples and windows at once."""
-        count, rng, propagation = request.count, request.generator(), request.propagation
+        """Step by step, as many samples at once as the processor's cache has room for. Which random numbers a sample
+        gets depends on how many samples and windows there are."""
+        rng, size = request.generator(), max(1, ROWS // len(controls))
+        sizes = [min(size, request.count - done) for done in range(0, request.count, size)]
+        # What explodes is said by whoever looks at the numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks = [self._block(lags, outputs, inputs, controls, request.propagation, n, rng) for n in sizes]
+        signals, measured = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        return signals, measured
+
+    def _block(
+        self,
+        lags: Lags,
+        outputs: Float[np.ndarray, "W K O"],
+        inputs: Float[np.ndarray, "W M P"],
+        controls: Float[np.ndarray, "W S P"],
+        propagation: AbstractPropagation,
+        count: int,
+        rng: np.random.Generator,
+    ) -> tuple[Float[np.ndarray, "N W S O"], Float[np.ndarray, "N W S O"]]:
         match propagation:
             case Pathwise():
                 weights = self.draw(count, rng)

@@ -11,7 +11,7 @@ from gpssm.data import Episode, Scaler
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
 from gpssm.predict._rollout import Rollout
-from gpssm.predict._words import direct_in_words, noise_in_words
+from gpssm.predict._words import direct_in_words, noise_in_words, width_in_words
 from gpssm.predict.autoregression._lags import Lags
 from gpssm.predict.autoregression._regression import AbstractRegression
 
@@ -34,6 +34,7 @@ class Autoregression(AbstractPredictor):
     sparse GP has a bound of it, and a linear regression the likelihood at the estimated coefficients (plug-in), which
     is no evidence and must not be compared with one."""
     history: History | None = field(default=None, metadata=NOT_STORED)
+    free_run_width: float = 1.0
 
     @property
     def least_context(self) -> int:
@@ -48,6 +49,7 @@ class Autoregression(AbstractPredictor):
             "noise of a step (std, your units)": noise_in_words(self.channels, noise),
             f"{self.regression.measure} of the training data (scaled units)": f"{self.log_evidence:.4g}",
             **direct_in_words(self.channels, self.direct),
+            **width_in_words(self.free_run_width),
         }
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
