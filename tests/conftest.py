@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import signal
 import sys
 
 # Before NumPy is imported: a thread pool inside BLAS fights with XLA's on a machine with few cores.
@@ -15,6 +16,11 @@ _CHEAP = ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=f
 # A worker inherits what the process that started it has set; said twice, programs of the other are not found.
 _given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in _CHEAP]
 os.environ["XLA_FLAGS"] = " ".join((*_CHEAP, *_given))
+
+# Shells start what runs in the background with Ctrl-C ignored, and a fit respects that; tests of Ctrl-C must not depend
+# on how they were started, nor must the processes that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
