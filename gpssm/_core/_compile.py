@@ -1,14 +1,15 @@
 """Compiling for how often a program runs: what runs a few times quickly rather than well."""
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-import equinox as eqx
 import jax
 from jax import lax
 from jax.core import Tracer
 from jaxtyping import PyTree
+
+from gpssm._core._program import Program
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,34 +43,30 @@ def compile_by_work(steps: Callable[P, int]) -> Callable[[Callable[P, R]], Calla
     return decorate
 
 
-def compile_soon(function: Callable[P, R]) -> Callable[P, R]:
+def compile_soon(function: Callable[P, R]) -> Program[P, R]:
     """The function as a program that is compiled in half of the time and takes a quarter longer to run."""
+    return Program(function, partial(compiler_options, False))
 
-    @cache
-    def program() -> Any:
-        # The type checker does not see that further options go to `jax.jit`.
-        return eqx.filter_jit(function, compiler_options=compiler_options(False))  # pyright: ignore
 
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        return program()(*args, **kwargs)
+def compile_at_once(function: Callable[P, R]) -> Program[P, R]:
+    """The function as a program that is compiled in a third of the time and takes two or three times as long to run."""
+    return Program(function, partial(compiler_options, True))
 
-    return wrapped
+
+def compile_well(function: Callable[P, R]) -> Program[P, R]:
+    """The function as a program that runs as fast as it can."""
+    return Program(function, lambda: None)
 
 
 def _compiled(function: Callable[P, R], is_small: Callable[P, bool]) -> Callable[P, R]:
-    # Which machine compiles is not known before the first call, and asking would start it.
-    @cache
-    def program(small: bool) -> Any:
-        # The type checker does not see that further options go to `jax.jit`.
-        return eqx.filter_jit(function, compiler_options=compiler_options(small))  # pyright: ignore
+    programs = {small: Program(function, partial(compiler_options, small)) for small in (True, False)}
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         # The compiler takes options for a program of its own only, and not for a part of one that is being traced.
         if _is_tracing((args, kwargs)):
             return function(*args, **kwargs)
-        return program(is_small(*args, **kwargs))(*args, **kwargs)
+        return programs[is_small(*args, **kwargs)](*args, **kwargs)
 
     return wrapped
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray, PyTree
 
+from gpssm._core._compile import compile_well
 from gpssm._core._params import cast, trainable_mask
 from gpssm._core._sharding import AbstractShare, Unsharded
 from gpssm.inference import AbstractInference, Bound
@@ -79,12 +81,15 @@ class Problem(eqx.Module):
         return eqx.tree_at(lambda b: b.jitter, total, bound.jitter), gradients, told
 
 
+@dataclass(frozen=True, eq=False)
 class _Hashable:
     """A tree of booleans as a static field."""
 
-    def __init__(self, value: PyTree):
-        self.value = value
-        self._key = (tuple(jax.tree.leaves(value)), jax.tree.structure(value))
+    value: PyTree
+
+    @cached_property
+    def _key(self) -> tuple[tuple[Any, ...], Any]:
+        return tuple(jax.tree.leaves(self.value)), jax.tree.structure(self.value)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -120,7 +125,7 @@ def held_out_bound(tree: Tree, held_out: Batch, *, key: PRNGKeyArray) -> float:
     return float(_held_out_bound(model, watching, held_out, key))
 
 
-@eqx.filter_jit
+@compile_well
 def _held_out_bound(model: GPSSM, inference: AbstractInference, data: Batch, key: PRNGKeyArray) -> Float[Array, ""]:
     bound, _ = inference.bound(model, data, key=key)
     return bound.of_episodes() / jnp.sum(data.valid)

@@ -12,8 +12,10 @@ from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float
 
 from gpssm._core._alike import WRITTEN_OUT
+from gpssm._core._code_state import part_of_programs
 
 
+@part_of_programs
 @singledispatch
 def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
     """k(x_n, y_m).
@@ -26,6 +28,7 @@ def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Ar
     return jnp.asarray(kernel.cross_covariance(x, y))
 
 
+@part_of_programs
 @singledispatch
 def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
     """k(x_n, x_n).

@@ -11,7 +11,10 @@ import jax.random as jr
 from gpjax.kernels import AbstractKernel, SumKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._code_state import part_of_programs
 
+
+@part_of_programs
 @singledispatch
 def random_directions(
     kernel: AbstractKernel, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
@@ -26,6 +29,7 @@ def random_directions(
     return None
 
 
+@part_of_programs
 @singledispatch
 def random_features(
     kernel: AbstractKernel, x: Float[Array, " Q"], directions: Float[Array, "F R"]

@@ -10,6 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from gpssm._core._compile import compile_well
 from gpssm._core._history import History
 from gpssm._core._params import trainable_mask
 from gpssm._core._result import Result
@@ -30,7 +31,7 @@ class Maximum(NamedTuple):
     interrupted: bool
 
 
-@eqx.filter_jit
+@compile_well
 def value_and_slope(
     objective: Objective, trained: PyTree, held: PyTree, data: Any
 ) -> tuple[Float[Array, ""], Float[Array, " K"]]:

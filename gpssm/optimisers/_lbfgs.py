@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from gpssm._core._compile import compiler_options
+from gpssm._core._compile import compile_at_once, compile_well
 from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
 from gpssm._core._distributed import peer_errors, require_same
 from gpssm._core._history import History, Trace
@@ -142,14 +142,22 @@ class _Given:
         return cls(arrays, data, numbers, program, devices, few)
 
 
+@dataclass(frozen=True, eq=False)
 class _Program:
     """All that a compiled program depends on beside the shapes; compared at every call."""
 
-    def __init__(self, static: PyTree, key_impl: Hashable, devices: Devices | None):
-        leaves, structure = jax.tree.flatten(static)
-        self.static, self.key_impl, self.devices = static, key_impl, devices
-        self._key = (tuple(leaves), structure, key_impl, devices)
-        self._hash = hash(self._key)
+    static: PyTree
+    key_impl: Hashable
+    devices: Devices | None
+
+    @cached_property
+    def _key(self) -> tuple[Hashable, ...]:
+        leaves, structure = jax.tree.flatten(self.static)
+        return tuple(leaves), structure, self.key_impl, self.devices
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
 
     def __hash__(self) -> int:
         return self._hash
@@ -159,18 +167,13 @@ class _Program:
 
 
 def _value_and_grad(given: _Given, flat: Float[np.ndarray, " K"]):
-    devices, compiled = given.devices, _compiled(given.few)
+    devices, compiled = given.devices, soon_compiled if given.few else well_compiled
     if devices is None:
         return compiled(given.program, flat, given.arrays, given.data, given.numbers)
     return here(compiled(given.program, devices.copy(flat), given.arrays, given.data, given.numbers))
 
 
-@cache
-def _compiled(few: bool):
-    return jax.jit(_evaluated, static_argnums=0, compiler_options=compiler_options(True) if few else None)
-
-
-def _evaluated(program: _Program, flat: Float[Array, " K"], arrays: PyTree, data: Batch, numbers: Array):
+def _evaluated(program: _Program, flat: Float[Array | np.ndarray, " K"], arrays: PyTree, data: Batch, numbers: Array):
     """The loss and its gradient as functions of one vector, and what is told of the point."""
 
     def evaluate(flat: Array, arrays: PyTree, data: Batch, numbers: Array):
@@ -193,3 +196,6 @@ def _evaluated(program: _Program, flat: Float[Array, " K"], arrays: PyTree, data
     everywhere = PartitionSpec()
     specs = (everywhere, everywhere, PartitionSpec(EPISODES), everywhere)
     return shard_map_over_episodes(program.devices, evaluate, specs)(flat, arrays, data, numbers)
+
+
+soon_compiled, well_compiled = compile_at_once(_evaluated), compile_well(_evaluated)

@@ -12,7 +12,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray, PyTree, UInt
 
-from gpssm._core._compile import compile_soon
+from gpssm._core._compile import compile_soon, compile_well
 from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_of
 from gpssm._core._history import Trace
 from gpssm._core._sharding import EPISODES, AbstractShare
@@ -87,7 +87,7 @@ def _all_steps(
     return eqx.combine(after, static[1]), trace, finite
 
 
-compiled_steps = eqx.filter_jit(_all_steps)
+compiled_steps = compile_well(_all_steps)
 soon_compiled_steps = compile_soon(_all_steps)
 
 

@@ -61,13 +61,22 @@ def _options_of(monkeypatch, size: int, backend: str = "cpu") -> list[dict]:
 
     def noting(function, *, compiler_options):
         given.append(compiler_options)
-        return function
+        return jax.jit(function)
 
-    monkeypatch.setattr("gpssm._core._compile.eqx.filter_jit", noting)
-    monkeypatch.setattr("gpssm._core._compile.jax.default_backend", lambda: backend)
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    # On a CPU programs are compiled here, elsewhere by Equinox.
+    monkeypatch.setattr("gpssm._core._program.jax", _With(jax, jit=noting))
+    monkeypatch.setattr("gpssm._core._program.eqx.filter_jit", noting)
     doubled = compile_by_work(lambda x: x.shape[0])(lambda x: 2.0 * x)
     np.testing.assert_array_equal(doubled(jnp.ones(size)), np.full(size, 2.0))
     return given
+
+
+class _With:
+    """A module with some names replaced."""
+
+    def __init__(self, module, **replaced):
+        self.__dict__ |= {**vars(module), **replaced}
 
 
 def test_how_hard_the_compiler_tries_depends_on_the_number_of_steps(monkeypatch):

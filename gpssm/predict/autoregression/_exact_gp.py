@@ -10,6 +10,7 @@ import numpy as np
 from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from gpssm._core._compile import compile_well
 from gpssm._core._gaussian import LOG_2PI
 from gpssm._core._linalg import Factor, factorise
 from gpssm._core._params import Positive, val
@@ -139,6 +140,6 @@ class ExactDraw(AbstractRegressionDraw):
         return jnp.stack(values)
 
 
-@eqx.filter_jit
+@compile_well
 def _inverse(prior: Prior, z: Float[Array, "N Q"], valid: Float[Array, " N"]) -> Float[Array, "N N"]:
     return prior.factor(z, valid).inverse

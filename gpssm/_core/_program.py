@@ -1,0 +1,146 @@
+"""A function as a compiled program: arrays are its arguments, and everything else is part of it.
+
+As `equinox.filter_jit`, with two differences. What was compiled is kept on disk together with what it answers, so that
+the next process need not even trace it, which takes as long as running a small fit. And how it is compiled may depend
+on the machine, which is not known before the first call.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.sharding import SingleDeviceSharding
+
+from gpssm._core import _ready
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NO_MATTER = ("jax_compilation_cache", "jax_enable_compilation_cache", "jax_persistent_cache", "jax_log", "jax_explain")
+SETTINGS = tuple(name for name in dir(jax.config) if name.startswith("jax_") and not name.startswith(_NO_MATTER))
+"""Settings of JAX under which another program may be traced: all but those of caches and messages."""
+UNUSUAL = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks", "jax_default_device")
+"""Settings of JAX under which its own way is taken."""
+
+
+class Program(Generic[P, R]):
+    """A function that is compiled for each kind of arguments."""
+
+    def __init__(self, function: Callable[P, R], options: Callable[[], dict[str, Any] | None]):
+        self._function, self._options = function, options
+        self._signature = inspect.signature(function)
+        self._made: dict[object, Executable] = {}
+        _all.add(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        bound = self._signature.bind(*args, **kwargs)
+        leaves, structure = jax.tree.flatten((bound.args, bound.kwargs))
+        if not _is_usual(leaves):
+            return self._in_jaxs_way(*args, **kwargs)
+        return self._executable(leaves, structure)(leaves)
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """What the compiler would be given, for those who look at it."""
+        return self._in_jaxs_way.lower(*args, **kwargs)
+
+    @cached_property
+    def _in_jaxs_way(self) -> Any:
+        # The type checker does not see that further options go to `jax.jit`.
+        return eqx.filter_jit(self._function, compiler_options=self._options())  # pyright: ignore
+
+    def _executable(self, leaves: list[Any], structure: Any) -> "Executable":
+        _follow_jax()
+        form = tuple(_form(leaf) for leaf in leaves)
+        kind = (structure, form, tuple(str(getattr(jax.config, name)) for name in SETTINGS))
+        made = self._made.get(kind)
+        if made is None:
+            made = self._compiled(leaves, kind)
+            self._made[kind] = made
+        return made
+
+    def _compiled(self, leaves: list[Any], kind: tuple[Any, ...]) -> "Executable":
+        options = self._options()
+        name = _ready.name_of(self._function, options, kind)
+        found = None if name is None else _ready.load(name, kind[0])
+        if found is not None:
+            return Executable(*found)
+        structure, answer = kind[0], []
+        function: Callable[..., Any] = self._function
+
+        def flat(arrays: list[Any]) -> list[Any]:
+            given = iter(arrays)
+            filled = [next(given) if _is_array(leaf) else leaf for leaf in leaves]
+            args, kwargs = jax.tree.unflatten(structure, filled)
+            made, shape = jax.tree.flatten(function(*args, **kwargs))
+            answer[:] = [shape, tuple(None if _is_array(leaf) else (leaf,) for leaf in made)]
+            return [leaf for leaf in made if _is_array(leaf)]
+
+        # JAX keeps programs, too, and one that it has read from disk cannot be written once more: those that are kept
+        # here have a name of their own, which no other state of the code finds there.
+        told = "" if name is None else f"_{name.stem[:12]}"
+        flat.__name__ = flat.__qualname__ = f"{self._function.__name__}{told}"
+        with _ready.watching() as reads:
+            compiled = jax.jit(flat, compiler_options=options).lower(_arrays(leaves)).compile()
+        if name is not None and not reads:
+            _ready.save(name, structure, compiled, *answer)
+        return Executable(compiled, *answer)
+
+
+_all: "WeakSet[Program[Any, Any]]" = WeakSet()
+_mark: Any = jax.jit(lambda: 0)
+
+
+def _follow_jax() -> None:
+    """Forget programs when JAX has been told to (`jax.clear_caches`): whoever says that wants the memory back."""
+    if not _mark._cache_size():
+        for program in _all:
+            program._made.clear()
+        _mark()
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A compiled program, and how its answer is put together."""
+
+    compiled: jax.stages.Compiled
+    structure: Any
+    fixed: tuple[tuple[Any] | None, ...]
+    """Parts of the answer that are no arrays; None where there is one."""
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        arrays = self.compiled(_arrays(leaves))
+        # As `filter_jit` does: what fails, fails here, and what takes long is waited for here.
+        made = iter(jax.block_until_ready(arrays))
+        return jax.tree.unflatten(self.structure, [next(made) if part is None else part[0] for part in self.fixed])
+
+
+def _form(leaf: Any) -> object:
+    if not _is_array(leaf):
+        # One and True are equal, and not the same.
+        return type(leaf), leaf
+    return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+
+
+def _arrays(leaves: list[Any]) -> list[Any]:
+    return [leaf for leaf in leaves if _is_array(leaf)]
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+
+
+def _is_usual(leaves: list[Any]) -> bool:
+    """Whether everything lies on the one CPU that there is, and nothing is being traced or debugged."""
+    if jax.default_backend() != "cpu" or jax.device_count() > 1:
+        return False
+    if any(getattr(jax.config, name) for name in UNUSUAL) or any(isinstance(leaf, Tracer) for leaf in leaves):
+        return False
+    # What is spread over a mesh, be it of one device, is laid out in its own way.
+    return all(isinstance(leaf.sharding, SingleDeviceSharding) for leaf in leaves if isinstance(leaf, jax.Array))

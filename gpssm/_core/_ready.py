@@ -1,0 +1,128 @@
+"""Programs that were traced and compiled by an earlier process, on disk beside those that JAX keeps."""
+
+import os
+import pickle
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
+
+from gpssm._core import _skeleton
+from gpssm._core._code_state import code_state
+from gpssm._core._fingerprint import UnknownError, fingerprint
+from gpssm._core._program_cache import keep_programs
+
+Found = tuple[jax.stages.Compiled, Any, tuple[tuple[Any] | None, ...]]
+SUFFIX = ".ready"
+READ = "/jax/compilation_cache/cache_hits"
+"""What JAX tells when it has found a program on disk."""
+LAPACK = "lapack_"
+CALLED = re.compile(r'custom_call_target="([^"]*)"')
+"""Functions outside of it that a program calls."""
+
+
+def name_of(function: object, options: dict[str, Any] | None, kind: tuple[Any, ...]) -> Path | None:
+    """The file for a program; None where programs are not kept, or where this one cannot be told from others."""
+    folder = keep_programs()
+    # The type checker does not see the settings of JAX.
+    if folder is None or str(folder) != jax.config.jax_compilation_cache_dir:  # pyright: ignore
+        return None
+    structure, form, settings = kind
+    shapes = tuple((part[0], str(part[1]), part[2]) if len(part) == 3 else part[1] for part in form)
+    try:
+        told = fingerprint(code_state(), function, options, structure, shapes, settings, os.environ.get("XLA_FLAGS"))
+    except UnknownError:
+        return None
+    return folder / f"{told.hex()[:40]}{SUFFIX}"
+
+
+def load(name: Path, given: Any) -> Found | None:
+    """The program for arguments of the structure `given`, if it is there and whole."""
+    try:
+        held = name.read_bytes()
+        digest, payload = held[:32], held[32:]
+        if sha256(payload).digest() != digest:
+            return None
+        # No less to be trusted than the programs in the same folder, which are run.
+        program, arguments, answer = pickle.loads(payload)
+        inputs = jax.tree.structure(((list(range(arguments)),), {}))
+        _prepare_lapack()
+        skeleton, fixed = _skeleton.loads(answer, given)
+        outputs = jax.tree.structure(list(range(sum(part is None for part in fixed))))
+        compiled = deserialize_and_load(program, inputs, outputs)
+        with suppress(OSError):
+            os.utime(name)  # the oldest are removed first
+        return compiled, jax.tree.structure(skeleton), fixed
+    except FileNotFoundError:
+        return None
+    except Exception:
+        # Whatever is wrong with it, the program can be compiled once more.
+        return None
+
+
+def save(
+    name: Path, given: Any, compiled: jax.stages.Compiled, structure: Any, fixed: tuple[tuple[Any] | None, ...]
+) -> None:
+    """Keep the program for other processes. Where that cannot be, they compile it themselves."""
+    try:
+        if any(not target.startswith(LAPACK) for target in CALLED.findall(compiled.as_text() or "")):
+            return  # whether others are ready in a process that has not traced them, is not known
+        program, inputs, _ = serialize(compiled)
+        skeleton = jax.tree.unflatten(structure, [0] * structure.num_leaves)
+        answer = _skeleton.dumps((skeleton, fixed), given)
+        again = _skeleton.loads(answer, given)
+        if (jax.tree.structure(again[0]), again[1]) != (structure, fixed):
+            return
+        payload = pickle.dumps((program, inputs.num_leaves, answer))
+    except Exception:
+        return
+    with suppress(OSError):
+        handle, draft = tempfile.mkstemp(dir=name.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(sha256(payload).digest() + payload)
+            os.replace(draft, name)
+        except BaseException:
+            os.unlink(draft)
+            raise
+
+
+@contextmanager
+def watching() -> Iterator[list[str]]:
+    """While entered, the list grows with every program that JAX reads from disk instead of compiling it."""
+    _listen()
+    reads: list[str] = []
+    _watched.append(reads)
+    try:
+        yield reads
+    finally:
+        _watched[:] = [other for other in _watched if other is not reads]
+
+
+_watched: list[list[str]] = []
+
+
+@cache
+def _listen() -> None:
+    jax.monitoring.register_event_listener(_heard)
+
+
+def _heard(event: str, **_: object) -> None:
+    if event == READ:
+        for reads in _watched:
+            reads.append(event)
+
+
+@cache
+def _prepare_lapack() -> None:
+    """JAX looks for the functions of LAPACK when it first translates one; a program that calls them before that ends
+    the process."""
+    jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
