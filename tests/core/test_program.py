@@ -1,4 +1,4 @@
-"""A compiled program gives what its function gives; another process that finds it on disk neither traces nor compiles."""
+"""A compiled program gives what its function gives; a process that finds it on disk neither traces nor compiles it."""
 
 import os
 import subprocess
