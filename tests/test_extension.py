@@ -227,7 +227,12 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+LONG = ("network, then states", "inference by Adam")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.system) if name in LONG else name for name in METHODS]
+)
 def test_parts_from_outside_train_save_and_load(name: str, tmp_path: Path):
     fit = gpssm.fit(records(), METHODS[name](), progress=gpssm.Silent(), seed=0)
     assert fit.result.good
@@ -239,6 +244,7 @@ def test_parts_from_outside_train_save_and_load(name: str, tmp_path: Path):
     np.testing.assert_array_equal(again.samples, run.samples)
 
 
+@pytest.mark.system
 def test_a_network_from_outside_is_kept_after_the_polish():
     fit = gpssm.fit(records(), METHODS["network, then states"](), progress=gpssm.Silent(), seed=0)
     assert isinstance(fit.system, gpssm.System) and isinstance(fit.system.recognition, Neighbours)
@@ -246,6 +252,7 @@ def test_a_network_from_outside_is_kept_after_the_polish():
     assert np.isfinite(states.means).all()
 
 
+@pytest.mark.system
 def test_terms_of_an_inference_from_outside_are_shown_by_name():
     fit = gpssm.fit(records(), METHODS["inference by Adam"](), progress=gpssm.Silent(), seed=0)
     assert set(fit.history.terms) == {"measured", "first", "moved", "width", "function"}

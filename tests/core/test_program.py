@@ -152,11 +152,7 @@ def test_what_may_be_another_program_is_traced(tmp_path: Path):
 @pytest.mark.system
 def test_what_others_may_change_unseen_is_not_kept(tmp_path: Path):
     own_class = "class Own(RBF): pass\nOwn.__module__ = 'mine'"
-    own_rule = (
-        "@cross_covariance.register\n"
-        "def other(kernel: RBF, x, y):\n"
-        "    return jnp.ones((len(x), len(y)))"
-    )
+    own_rule = "@cross_covariance.register\ndef other(kernel: RBF, x, y):\n    return jnp.ones((len(x), len(y)))"
     for change in ({"before": own_class, "kernel": "Own(n_dims=1)"}, {"before": own_rule}):
         for _ in range(2):
             assert run(tmp_path, **change)[0] == 1

@@ -66,6 +66,7 @@ def test_the_lost_have_no_share():
     assert found.shares == pytest.approx({"good": 1.0, "lost": 0.0})
 
 
+@pytest.mark.system
 def test_seeds_are_judged_one_by_one():
     """A mixture has one fit of each candidate: if the bands of every fit are right, so are those of the candidate,
     however much its fits disagree."""
@@ -93,6 +94,7 @@ def test_a_single_candidate_becomes_as_wide_as_its_misses_are(claimed: float):
     assert found.width * claimed == pytest.approx(1.0, rel=FACTORS[1] / FACTORS[0] - 1.0)
 
 
+@pytest.mark.system
 def test_a_mixture_of_candidates_whose_bands_are_right_is_narrowed():
     """The truth is the sum of two halves, and each candidate knows one: both are calibrated, their mixture is not."""
     rng = np.random.default_rng(8)

@@ -167,6 +167,7 @@ def test_whitened_paths_of_a_linear_model_do_not_depend_on_the_noises():
         np.testing.assert_allclose(np.where(inside, found, 0.0), coordinates, atol=1e-10)
 
 
+@pytest.mark.system
 def test_what_the_last_output_tells_of_the_function_is_one_over_the_sum_of_three_variances():
     target = Target(small_model(), HyperPrior(), False)
     batch, unknowns = simulated(target, (4, 3), 1, missing=0, key=jr.key(0))[:2]

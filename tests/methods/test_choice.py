@@ -75,6 +75,7 @@ def _held(missed: np.ndarray, spread: float) -> HeldOut:
     return HeldOut(missed[:, None], np.full((len(missed), 1), spread), np.ones((len(missed), 1), bool))
 
 
+@pytest.mark.system
 def test_stacking_gains_where_candidates_are_right_in_turn():
     """Two candidates, each of which misses every second step by far: by Monte Carlo the mixture of halves has a density
     of half of the better one in each step, which is log 2 below it, and far above either alone."""
@@ -91,12 +92,14 @@ def test_stacking_gains_where_candidates_are_right_in_turn():
     assert gain == pytest.approx(mixture_density - alone, rel=0.05)
 
 
+@pytest.mark.system
 def test_copies_of_one_candidate_gain_nothing():
     rng = np.random.default_rng(2)
     folds = [[[run], [run]] for run in (_held(rng.standard_normal(300), 1.0) for _ in range(4))]
     assert stacking_gain(folds, 1, draws=20, key=jr.key(0)) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.system
 def test_a_mixture_must_be_worth_it():
     rng = np.random.default_rng(3)
     runs = [rng.standard_normal(300) for _ in range(4)]

@@ -178,6 +178,7 @@ def test_a_killed_fit_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkey
         assert resumed.result is unbroken.result
 
 
+@pytest.mark.system
 def test_other_data_are_refused_by_a_folder_of_checkpoints(tmp_path: Path):
     folder = gpssm.Checkpoints(tmp_path / "run", every_steps=1)
     with pytest.raises(Killed):

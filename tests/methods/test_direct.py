@@ -64,6 +64,7 @@ def test_it_is_kept_only_where_it_brings_free_runs_closer():
     assert learnt(gpssm.Episodes([record(0, direct=np.zeros((2, 2)))]), undecided).direct is None
 
 
+@pytest.mark.system
 def test_any_method_learns_the_rest():
     """A constant of the rest is a regression of the outputs on the inputs of their own step."""
     episodes = gpssm.Episodes([record(0)])
@@ -101,6 +102,7 @@ def test_outputs_that_are_nothing_but_the_term_leave_no_noise_blown_up():
     assert np.abs(scaler.apply(episodes)[0].y).max() < 1e-10
 
 
+@pytest.mark.system
 def test_what_goes_on_from_a_fit_keeps_its_term():
     episodes = gpssm.Episodes([record(0, 120)])
     after = learnt(episodes, Direct(Linear(2, iterations=3)).then(Linear(2, iterations=3)))
@@ -113,6 +115,7 @@ def test_what_goes_on_from_a_fit_keeps_its_term():
         gpssm.fit(episodes, ARX(1), start=plain, progress=gpssm.Silent(), direct=True)
 
 
+@pytest.mark.system
 def test_evidences_of_other_outputs_are_not_compared():
     """Scaled by what the term leaves, the rest has another density: the best is found by free runs instead."""
     episodes = gpssm.Episodes([record(0, 160)])

@@ -87,6 +87,7 @@ def test_correcting_raises_the_bound_and_keeps_units_and_history(corrected: Fit,
     assert corrected.system.recognition is None
 
 
+@pytest.mark.system
 def test_it_begins_at_the_linear_model_with_a_small_correction(
     records: gpssm.Episodes, earlier: Fit, linear: gpssm.System
 ) -> None:
@@ -98,6 +99,7 @@ def test_it_begins_at_the_linear_model_with_a_small_correction(
     assert made.history.bound[-1] - gained == pytest.approx(evidence, abs=1e-3)
 
 
+@pytest.mark.system
 def test_only_linear_models_are_corrected(records: gpssm.Episodes, corrected: Fit) -> None:
     with pytest.raises(TypeError, match="only a linear state-space model can be corrected"):
         gpssm.fit(records, gpssm.GPCorrection(), start=corrected, progress=gpssm.Silent())

@@ -171,6 +171,7 @@ def free_run(identified: gpssm.System, episodes: gpssm.Episodes) -> float:
     return free_run_and_score(linear_system(identified.model), grouped(identified.scaler.apply(episodes)))[0]
 
 
+@pytest.mark.system
 def test_free_run_share_trades_evidence_for_free_runs():
     episodes = records(missing=0.1)
     free = learnt(episodes, Linear(2, iterations=60, simulation_weight=1.0))
@@ -212,6 +213,7 @@ def above_the_truth(seed: int) -> float:
     return found - sum(evidence(true, e.y, e.u, e.observed) for e in episodes)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_model_is_much_more_likely_than_the_one_found(seed):
     assert above_the_truth(seed) > 0.0
@@ -223,6 +225,7 @@ def test_the_true_model_is_not_more_likely_than_the_one_found(seed):
     assert above_the_truth(seed) > 0.0
 
 
+@pytest.mark.system
 def test_a_start_without_measurement_noise_does_not_keep_the_search_from_it():
     """Nearly all of what varies is the sensor's noise; a start that has none of it ends in a lesser maximum."""
     rng = np.random.default_rng(4)
@@ -246,6 +249,7 @@ def test_kinds_of_starts_differ_in_what_is_noise():
         assert np.all(lively.R < start.R) and np.all(np.diagonal(lively.Q) > np.diagonal(start.Q))
 
 
+@pytest.mark.system
 def test_free_runs_have_a_share_where_the_ends_of_the_records_ask_for_it():
     """What was judged is told, decides, and changes nothing else."""
     plain = gpssm.fit(records(), Linear(2, iterations=30), progress=gpssm.Silent())

@@ -15,6 +15,8 @@ from gpssm.methods.output_error._start import first_state
 from gpssm.models import LinearGaussian, Magnitude, SparseGP
 from tests.reference.compiling import constant, jit
 
+pytestmark = pytest.mark.system
+
 METHOD = OutputError(2, num_inducing=8, rounds=4)
 
 

@@ -53,6 +53,7 @@ def test_a_network_reads_records_and_states_at_each_step_do_not(network, polishe
     assert polished.system.recognition is None
 
 
+@pytest.mark.system
 def test_going_on_starts_at_the_earlier_model_and_its_states(records, network, polished):
     """The first bound of the polish is that of the network's states with exact expectations: higher than where a fit
     from the data begins."""
@@ -64,6 +65,7 @@ def test_going_on_starts_at_the_earlier_model_and_its_states(records, network, p
     assert polished.system.scaler is network.system.scaler
 
 
+@pytest.mark.system
 def test_the_network_of_the_earlier_fit_follows_if_asked_to(records, network):
     follow = Variational(q_x=PerStep(), optimiser=LBFGS(5), distil=EVERY)
     made = gpssm.fit(records, follow, start=network, **QUIET)
@@ -72,6 +74,7 @@ def test_the_network_of_the_earlier_fit_follows_if_asked_to(records, network):
     assert isinstance(made.inference.recognition, PerStepStates), "but the states are those of the polish"
 
 
+@pytest.mark.system
 def test_then_is_the_same_as_start(records, network, polished):
     """But for the key, which quadrature does not use."""
     both = gpssm.fit(records, NETWORK.then(POLISH), **QUIET)
@@ -79,6 +82,7 @@ def test_then_is_the_same_as_start(records, network, polished):
     np.testing.assert_array_equal(both.history.bound, polished.history.bound)
 
 
+@pytest.mark.system
 def test_a_network_of_the_earlier_fit_is_trained_on(records, network):
     made = gpssm.fit(records, Variational(q_x=Network(3), optimiser=NETWORK.optimiser), start=network, **QUIET)
     steps = len(network.history.bound)
@@ -95,6 +99,7 @@ def test_another_number_of_states_than_the_earlier_fit_has_is_refused(records, n
         gpssm.fit(records, Variational(ModelSpec(2)), start=network, **QUIET)
 
 
+@pytest.mark.system
 def test_what_is_frozen_stays(records, network):
     held = Variational(optimiser=NETWORK.optimiser, freeze=lambda model, inference: model.transition.kernels)
     made = gpssm.fit(records, held, start=network, **QUIET)
@@ -136,6 +141,7 @@ def test_a_mean_function_from_the_data_is_the_linear_map_between_first_states(re
     np.testing.assert_allclose(found, (a, b, c), atol=1e-4)
 
 
+@pytest.mark.system
 def test_restarts_keep_the_highest_bound(records, network):
     made = gpssm.fit(records, Restarts(NETWORK, 3), **QUIET)
     bounds = [part.bound for part in made.parts]
@@ -146,6 +152,7 @@ def test_restarts_keep_the_highest_bound(records, network):
     assert any("best of 3 by bound a step" in event for event in made.history.events)
 
 
+@pytest.mark.system
 def test_restarts_leave_out_one_that_diverged(records):
     """NaN among the starts must not be chosen, though comparisons with NaN are always false."""
     task = small_task()

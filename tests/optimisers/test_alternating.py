@@ -124,6 +124,7 @@ class Bent(AbstractEmission):
         return signals
 
 
+@pytest.mark.system
 def test_an_emission_that_cannot_be_smoothed_is_refused(records: gpssm.Episodes, fitted: gpssm.Fit) -> None:
     bent = GPSSM(fitted.system.model.transition, Bent(), 2)
     with pytest.raises(TypeError, match=r"needs a LinearGaussian emission, not Bent: use LBFGS\(\)"):
