@@ -36,7 +36,7 @@ class JointPosterior(AbstractJoint):
 
     factor: Float[Array, "K K"]
     residual: bool = eqx.field(static=True, default=True)
-    """Whether drawn functions also have what the inducing values leave unexplained: whether training counted it."""
+    """Whether drawn functions also have what the inducing values leave unexplained."""
 
     def fits(self, model: GPSSM) -> bool:
         dynamics = _conditioned_shapes(model)

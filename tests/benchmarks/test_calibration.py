@@ -5,7 +5,7 @@ import pytest
 
 import gpssm
 from benchmarks._sbc import BY, DOUBT, WIDTHS, verdict
-from benchmarks.calibration import FADING, MIXES, draw_system, judge, methods
+from experiments._drawn_systems import FADING, MIXES, draw_system, judge, methods
 
 
 def test_drawn_systems_stay_in_range_and_are_what_they_say():
@@ -44,9 +44,10 @@ def test_bands_of_marginal_fits_hold_and_scaled_ones_are_noticed():
 
 
 @pytest.mark.system
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("method", BY)
 def test_ranks_of_the_truth_are_uniform_and_wrong_spreads_are_noticed(method: str):
-    truth, draws = BY[method](120, 1)
+    truth, draws = BY[method](80, 1)
     found = {width: verdict(truth, draws, width=width) for width in WIDTHS}
     assert abs(found[1.0]["errors"]) < DOUBT and found[1.0]["p_value"] > 1e-3, found[1.0]
     assert found[0.8]["errors"] > DOUBT and found[1.25]["errors"] < -DOUBT, found

@@ -70,11 +70,13 @@ class Marginal(AbstractMethod):
     """The filter on a grid for a single state; None never uses it."""
     prior: NoisePrior = NoisePrior()
     fitc: bool = False
-    """Whether variance that the inducing values leave unexplained counts as process noise, in training and in draws
-    (FITC, for rough kernels), or not (DTC)."""
+    """Whether variance that the inducing values leave unexplained counts as process noise in training (FITC, for rough
+    kernels), or not (DTC). Trajectories have it in any case."""
     move_inducing: bool | None = None
-    """Whether inducing inputs are trained. None: unless there is one state and no input, where they cover all there is;
-    in more dimensions a few dozen points must go where they are needed."""
+    """Whether inducing inputs are trained. None: by the first regression only, unless there is one state and no input,
+    where they cover all there is. In more dimensions a few dozen points must go where they are needed; but the evidence
+    is of a model that is nothing but its inducing values, and with free inputs it learns the noise as well, so that
+    bands become too narrow. True lets it, False leaves them where they were placed."""
     draws: int = 12
     """Functions over which the information is averaged at the end; 0 takes it at the optimum alone."""
 
@@ -109,7 +111,10 @@ class Marginal(AbstractMethod):
             model, guess = replace(self.model, whitened=True).build(data, key=split_key(key)[0]), self.guess
         states = guess.states(data, model.state_dim)
         stage = run.stage("first")
-        return first_model(model, data.batch(), states, stage, move_inducing=self._moves(model), key=key)
+        assert isinstance(model.transition, SparseGP)
+        several = model.transition.inducing.shape[-1] > 1
+        places = several if self.move_inducing is None else self.move_inducing
+        return first_model(model, data.batch(), states, stage, move_inducing=places, key=key)
 
     def _chosen(self, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """By free runs over stretches that no candidate has seen: the evidence of different meanings of the hidden
@@ -149,7 +154,7 @@ class Marginal(AbstractMethod):
     ) -> "Searched":
         """Rounds of L-BFGS, each in the metric of the posterior at its start."""
         name, shown = ("round", "marginal") if exact is None else ("grid", "marginal on a grid")
-        training = Training(batch, freeze=None if self._moves(now.model) else _inducing)
+        training = Training(batch, freeze=None if self.move_inducing else _inducing)
         for i in range(rounds):
             stage = run.stage(f"{name}{i + 1}", shown=f"{shown} {i + 1}/{rounds}")
             tree = prepare((now.model, self._about(now.model, batch, exact)), np.float64)
@@ -162,10 +167,6 @@ class Marginal(AbstractMethod):
             if now.result is Result.interrupted or not len(bound) or bound[-1] - bound[0] < SETTLED:
                 return now
         return now
-
-    def _moves(self, model: GPSSM) -> bool:
-        assert isinstance(model.transition, SparseGP)
-        return model.transition.inducing.shape[-1] > 1 if self.move_inducing is None else self.move_inducing
 
     def _about(self, model: GPSSM, batch: Batch, exact: PointMass | None) -> FilterLaplace:
         return FilterLaplace.about(
@@ -194,7 +195,9 @@ class Marginal(AbstractMethod):
         if not np.isfinite(posterior.covariance).all():
             return Fit.of(System(now.model, data.scaler, data.channels), self, Result.diverged, history)
         model = cast(with_posterior(now.model, inference.values(), posterior.covariance), np.float64)
-        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)), self.fitc)
+        # Trajectories also have what the inducing values leave open, counted in training or not: without it, bands are
+        # those of somebody who has tried every function that a few dozen values can make, and no other.
+        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)))
         if not stopped:
             evidence = float(history.bound[-1]) if len(history.bound) else posterior.elbo / history.num_steps
             gap = filter_gap(inference, model, batch, key=check_key)
