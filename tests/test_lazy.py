@@ -57,7 +57,10 @@ def _modules_after(code: str) -> set[str]:
     return set(done.stdout.rpartition("MODULES ")[2].split())
 
 
-HEAVY = {"matplotlib", "plotly", "pandas", "polars", "sklearn", "xarray", "distributed", "diffrax", "IPython"}
+HEAVY = {
+    *("matplotlib", "plotly", "pandas", "polars", "sklearn", "xarray", "distributed", "diffrax", "IPython"),
+    *("cuthbert", "numba"),
+}
 """What only some people need, and only for some things."""
 
 

@@ -3,13 +3,15 @@
 cuthbert starts at a state that has not been measured and makes a transition before each measurement, while here y[0]
 measures x[0]. The first transition is therefore the identity without noise. A missing output is NaN for cuthbert;
 only this package knows that.
+
+cuthbert brings a compiler of its own with it, and is imported where a filter is built: whoever only fits, or finds the
+filter ready compiled, does not wait for it.
 """
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import cuthbert
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from gpssm.models import GPSSM
 from gpssm.models.transition import AbstractDynamics
+
+if TYPE_CHECKING:
+    import cuthbert
 
 
 class FilterInput(NamedTuple):
@@ -33,7 +38,7 @@ class AbstractFilter(eqx.Module):
     """A filter for a given model."""
 
     @abstractmethod
-    def build(self, model: GPSSM) -> cuthbert.Filter:
+    def build(self, model: GPSSM) -> "cuthbert.Filter":
         """The filter as cuthbert runs it."""
 
     @abstractmethod
@@ -78,6 +83,8 @@ def run_filter(
     If `steps` is given, the record has so many rows; those after them fill it up, must be unobserved, and change
     nothing.
     """
+    import cuthbert
+
     built = filter_.build(model)
     start_key, run_key = jr.split(key)
     at = jnp.arange(y.shape[0])

@@ -1,15 +1,11 @@
 """Gaussian filters: extended and unscented, and the smoother that goes back over the first."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cuthbert
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from cuthbert.gaussian import moments
-from cuthbertlib.quadrature import unscented
-from cuthbertlib.quadrature.linearize import conditional_moments
 from jaxtyping import Array, Bool, Float, Int
 
 from gpssm._core._linalg import small_cholesky
@@ -17,11 +13,14 @@ from gpssm.filters._base import AbstractFilter, FilterInput, cuthbert_promotion,
 from gpssm.models import GPSSM, AbstractEmission
 from gpssm.models.transition import AbstractDynamics
 
+if TYPE_CHECKING:
+    import cuthbert
+
 
 class EKF(AbstractFilter):
     """Extended Kalman filter: linearise the mean function at the present estimate."""
 
-    def build(self, model: GPSSM) -> cuthbert.Filter:
+    def build(self, model: GPSSM) -> "cuthbert.Filter":
         """cuthbert's moment-linearised filter on the GP's mean and variance."""
         dynamics, emission = model.transition.condition(), model.emission
 
@@ -43,8 +42,11 @@ class UKF(AbstractFilter):
     beta: float = eqx.field(static=True, default=0.0)
     kappa: float = eqx.field(static=True, default=0.0)
 
-    def build(self, model: GPSSM) -> cuthbert.Filter:
+    def build(self, model: GPSSM) -> "cuthbert.Filter":
         """Each step hands cuthbert the affine model that matches the moments over the sigma points."""
+        from cuthbertlib.quadrature import unscented
+        from cuthbertlib.quadrature.linearize import conditional_moments
+
         dynamics, emission = model.transition.condition(), model.emission
 
         def transition(state: Any, model_inputs: FilterInput):
@@ -74,7 +76,9 @@ def _linearised_at_mean(dynamics: AbstractDynamics) -> Callable[..., tuple]:
     return transition
 
 
-def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Callable[..., tuple]) -> cuthbert.Filter:
+def _gaussian_filter(model: GPSSM, emission: AbstractEmission, transition: Callable[..., tuple]) -> "cuthbert.Filter":
+    from cuthbert.gaussian import moments
+
     dtype = emission.noise_variance().dtype
 
     def observation(state: Any, model_inputs: FilterInput):
@@ -99,6 +103,9 @@ def run_smoother(
     If `skipped` is given, so many rows before the first fill the record up, and must be unobserved. They stand before
     it because the backward pass must begin at its last step.
     """
+    import cuthbert
+    from cuthbert.gaussian import moments
+
     built = EKF().build(model)
     stays = jnp.arange(y.shape[0]) <= (0 if skipped is None else skipped)
     with cuthbert_promotion():

@@ -1,19 +1,19 @@
 """The bootstrap particle filter."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import cuthbert
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from cuthbert.smc import particle_filter
-from cuthbertlib.resampling.adaptive import ess_decorator
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from gpssm._core._linalg import small_cholesky
 from gpssm.filters._base import AbstractFilter, FilterInput, next_moments
 from gpssm.models import GPSSM
+
+if TYPE_CHECKING:
+    import cuthbert
 
 
 class ParticleFilter(AbstractFilter):
@@ -21,8 +21,11 @@ class ParticleFilter(AbstractFilter):
 
     num_particles: int = eqx.field(static=True, default=1000)
 
-    def build(self, model: GPSSM) -> cuthbert.Filter:
+    def build(self, model: GPSSM) -> "cuthbert.Filter":
         """Particles move by the transition's marginals and are weighted by the emission."""
+        from cuthbert.smc import particle_filter
+        from cuthbertlib.resampling.adaptive import ess_decorator
+
         dynamics, emission = model.transition.condition(), model.emission
         dtype = emission.noise_variance().dtype
 
