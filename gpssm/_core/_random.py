@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from gpssm._core._compile import compile_for_setup
 
@@ -30,3 +30,30 @@ def standard_normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "
     """Standard normal numbers. Asked for outside a compiled function, `jr.normal` takes four times as long to
     compile."""
     return jr.normal(key, shape)
+
+
+@compile_for_setup
+def split(key: PRNGKeyArray, count: int = 2) -> tuple[PRNGKeyArray, ...]:
+    """As `jr.split`, one by one. Asked for outside a compiled function, that is a program, taking the parts of its
+    answer apart another, and neither is kept ready."""
+    return tuple(jr.split(key, count))
+
+
+def fold_in(key: PRNGKeyArray, number: int) -> PRNGKeyArray:
+    """As `jr.fold_in`, by one program for all numbers."""
+    return _folded(key, np.uint32(number))
+
+
+@compile_for_setup
+def _folded(key: PRNGKeyArray, number: UInt32[Array | np.uint32, ""]) -> PRNGKeyArray:
+    return jr.fold_in(key, number)
+
+
+def seed_of(key: PRNGKeyArray) -> int:
+    """A seed for what takes no keys."""
+    return int(_seed(key))
+
+
+@compile_for_setup
+def _seed(key: PRNGKeyArray) -> Int[Array, ""]:
+    return jr.randint(key, (), 0, 2**31 - 1)

@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 
 from gpssm._core._activity import doing
 from gpssm._core._garbage import set_aside
-from gpssm._core._random import AnyKey, as_key
+from gpssm._core._random import AnyKey, as_key, fold_in, split
 from gpssm.data import DataError, Episode, Episodes
 from gpssm.data._episodes import part_of
 from gpssm.data._holdout import context_length
@@ -163,7 +163,7 @@ def _free_runs(
     # Records of one length compile once. What is appended is missing and comes last, so no earlier step sees it.
     length, runs = max(len(episode) for episode in episodes), []
     for i, episode in enumerate(episodes):
-        run_key = jr.fold_in(_stream(key, 0), i)
+        run_key = fold_in(_stream(key, 0), i)
         free = system.simulate(_padded(episode, length), n_init=n_init, num_samples=num_samples, key=run_key)
         runs.append(_cut(free, n_init, len(episode)))
     return tuple(runs)
@@ -181,7 +181,7 @@ def _ahead(
     count = int(np.clip(BUDGET // (length * max(horizons)), min(FEWEST, most), most))
     with doing(f"scoring: {', '.join(map(str, horizons))} step{'s' if max(horizons) > 1 else ''} ahead"):
         for i, episode in enumerate(episodes):
-            run_key = jr.fold_in(_stream(key, AHEAD), i)
+            run_key = fold_in(_stream(key, AHEAD), i)
             ahead = system.predict_each(_padded(episode, length), horizons=horizons, num_samples=count, key=run_key)
             runs.append([_cut(one, max(n_init, one.start), len(episode)) for one in ahead])
     return {h: tuple(run[j] for run in runs) for j, h in enumerate(horizons)}
@@ -189,13 +189,13 @@ def _ahead(
 
 def _stream(key: PRNGKeyArray, which: int) -> PRNGKeyArray:
     """Random numbers of their own for predictions by horizon, and for the free run (0)."""
-    run_key, _ = jr.split(jr.fold_in(key, which))
+    run_key, _ = split(fold_in(key, which))
     return run_key
 
 
 def _rng(key: PRNGKeyArray, horizon: int) -> np.random.Generator:
     """For what is drawn when a horizon is scored."""
-    _, score_key = jr.split(jr.fold_in(key, horizon))
+    _, score_key = split(fold_in(key, horizon))
     return np.random.default_rng(np.asarray(jr.key_data(score_key)))
 
 

@@ -14,6 +14,7 @@ from jaxtyping import PRNGKeyArray, UInt32
 
 from gpssm._core._activity import doing
 from gpssm._core._precision import double_precision
+from gpssm._core._random import fold_in, split
 from gpssm._core._result import FitError, Result
 from gpssm.data import Scaler
 from gpssm.evaluate._folds import Fold
@@ -55,7 +56,7 @@ class Task:
     @property
     def keys(self) -> tuple[PRNGKeyArray, PRNGKeyArray]:
         """Of its key, which cannot be sent as it is, the parts for fitting and for judging."""
-        fit_key, run_key = jr.split(jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind))
+        fit_key, run_key = split(jr.wrap_key_data(jnp.asarray(self.key_numbers), impl=self.key_kind))
         return fit_key, run_key
 
 
@@ -132,7 +133,7 @@ def _free_runs(system: AbstractPredictor, task: Task, key: PRNGKeyArray) -> list
     if n_init > task.n_init:
         raise ValueError(f"it needs {n_init} samples to start, and n_init is {task.n_init}")
     return [
-        system.simulate(record, n_init=n_init, num_samples=task.num_samples, key=jr.fold_in(key, i))
+        system.simulate(record, n_init=n_init, num_samples=task.num_samples, key=fold_in(key, i))
         for i, record in enumerate(task.fold.test)
     ]
 

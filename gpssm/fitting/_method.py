@@ -3,10 +3,10 @@
 from abc import abstractmethod
 
 import equinox as eqx
-import jax.random as jr
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._precision import Portable
+from gpssm._core._random import split
 from gpssm._core._result import Result
 from gpssm.fitting._prepared import Prepared
 from gpssm.fitting._result import Fit
@@ -54,10 +54,10 @@ class Then(AbstractMethod):
 
 def split_key(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
     """Three keys for the model, the network and the training of a method. A fourth is left over."""
-    model_key, network_key, fit_key, _ = jr.split(key, 4)
+    model_key, network_key, fit_key, _ = split(key, 4)
     return model_key, network_key, fit_key
 
 
 def left_over(key: PRNGKeyArray) -> PRNGKeyArray:
     """The key for what comes after a method, which that method does not use."""
-    return jr.split(key, 4)[3]
+    return split(key, 4)[3]

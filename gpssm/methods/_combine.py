@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
+from gpssm._core._random import split
 from gpssm._core._result import FitError, Result
 from gpssm.evaluate import AbstractFolds, judge
 from gpssm.evaluate._select import select_within
@@ -69,7 +69,7 @@ class Mixture(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Fit all members. After Ctrl-C the mixture is that of the finished ones."""
         methods, fits = self._methods(), []
-        keys = jr.split(key, len(methods))
+        keys = split(key, len(methods))
         for i, (method, member_key) in enumerate(zip(methods, keys, strict=True)):
             run.say(f"member {i + 1} of {len(methods)}: {method}")
             fits.append(method.fit(data, run.within(str(i + 1)), key=member_key))
@@ -110,7 +110,7 @@ class Stacked(AbstractMethod):
 
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Judge all members on parts of the data, then fit those that have a share."""
-        select_key, stack_key, fit_key = jr.split(key, 3)
+        select_key, stack_key, fit_key = split(key, 3)
         found = select_within(
             run.within("select"),
             self.members,

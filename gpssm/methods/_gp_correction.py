@@ -2,12 +2,12 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._params import Positive, cast
+from gpssm._core._random import seed_of, split
 from gpssm._core._result import Result
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._problem import Training, prepare
@@ -49,7 +49,7 @@ class GPCorrection(AbstractMethod):
             if data.start is None:
                 raise ValueError("GPCorrection() has no linear model to correct: give linear=Linear(order=...)")
             return self._corrected(data.start.system, data, run, key)
-        linear_key, grow_key = jr.split(key)
+        linear_key, grow_key = split(key)
         before = self.linear.fit(data.afresh(), run.within("linear"), key=linear_key)
         if before.result is Result.interrupted:
             return before.by(self)
@@ -59,7 +59,7 @@ class GPCorrection(AbstractMethod):
         if not isinstance(linear, System) or not isinstance(linear.model.transition, LinearTransition):
             raise TypeError("only a linear state-space model can be corrected so: fit Linear(order=...) first")
         before, batch = linear.model, data.batch()
-        points_key, mean_key, polish_key = jr.split(key, 3)
+        points_key, mean_key, polish_key = split(key, 3)
         zeros = np.zeros((*batch.valid.shape, before.state_dim))
         states = PerStepStates.from_posterior(linearised_posterior(before, batch, zeros, rounds=1))
         transition = _correction(
@@ -102,6 +102,6 @@ def _correction(
         else kernel
         for variance in noise
     ]
-    inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(points_key, (), 0, 2**31 - 1)))
+    inducing = place_inducing_inputs(points, num_inducing, seed=seed_of(points_key))
     created = SparseGP.create(kernels, jnp.asarray(inducing), state_dim=len(noise), mean=linear.mean, key=mean_key)
     return eqx.tree_at(lambda t: t.noise, created, Positive.of(jnp.asarray(noise)))

@@ -3,11 +3,11 @@
 import time
 from dataclasses import dataclass, field, replace
 
-import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._interrupt import InterruptedFitError
+from gpssm._core._random import fold_in
 from gpssm._core._result import Result
 from gpssm.data import DataError, Episodes, Scaler
 from gpssm.data._holdout import context_length
@@ -115,7 +115,7 @@ class Tried:
                 self.units,
                 self.n_init,
                 SAMPLES,
-                *numbers_of(jr.fold_in(self.key, i)),
+                *numbers_of(fold_in(self.key, i)),
             )
             for i, fold in enumerate(self.folds)
         ]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_by_work
 from gpssm._core._params import cast
+from gpssm._core._random import split
 from gpssm._core._result import Result
 from gpssm.data import DataError
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
@@ -154,7 +155,7 @@ def distilled(
     inference = MeanField(network, Explicit(), MonteCarlo(1))
     batch = data.batch()
     # The other half was for the search that found the model, which quadrature makes deterministic.
-    _, follow_key = jr.split(key)
+    _, follow_key = split(key)
     followed = Adam(steps).run(
         prepare((fit.system.model, inference), batch.y.dtype),
         Training(batch, freeze=lambda model, inference: model),

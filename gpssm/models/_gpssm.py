@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import paramax
 from gpjax.kernels import RBF, AbstractKernel
@@ -14,6 +13,7 @@ from gpssm._core._compile import compile_for_setup
 from gpssm._core._gaussian import LOG_2PI
 from gpssm._core._params import Positive, cast
 from gpssm._core._precision import double_precision
+from gpssm._core._random import seed_of, split
 from gpssm.data import Episodes, Scaler
 from gpssm.kernels import kernel_from_words
 from gpssm.models._inducing_inputs import place_inducing_inputs
@@ -63,8 +63,8 @@ class GPSSM(eqx.Module):
         scaled = scaler.apply(episodes) if scaled is None else scaled
         guess = subspace_states(scaled, state_dim) if guess is None else guess
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(guess, scaled, strict=True)])
-        seed_key, mean_key = jr.split(key)
-        inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(seed_key, (), 0, 2**31 - 1)))
+        seed_key, mean_key = split(key)
+        inducing = place_inducing_inputs(points, num_inducing, seed=seed_of(seed_key))
         kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel  # pyright: ignore[reportArgumentType]
         kernel = kernel_from_words(kernel, dims=points.shape[1]) if isinstance(kernel, str) else kernel
         kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel

@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 from gpssm._core._distributed import PeerLostError, require_same
 from gpssm._core._history import History
 from gpssm._core._precision import double_precision
+from gpssm._core._random import split
 from gpssm._core._result import Result
 from gpssm.fitting._batches import AbstractBatches, FullBatch
 from gpssm.fitting._identity import digest_tree
@@ -68,7 +69,7 @@ class Adam(AbstractOptimiser):
         before = stage.finished(tree)
         if before is not None:
             return Trained(*before)
-        loop_key, finish_key, watch_key = jr.split(key, 3)
+        loop_key, finish_key, watch_key = split(key, 3)
         history = History(float(np.sum(np.asarray(data.valid))), averaged=AVERAGED)
         result, last = Result.finished, None
         watch, resumed = Watch(held_out, tree), None

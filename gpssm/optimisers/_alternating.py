@@ -4,12 +4,12 @@ import time
 from dataclasses import replace
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._precision import double_precision
+from gpssm._core._random import fold_in, split
 from gpssm._core._result import Result
 from gpssm.fitting._problem import Training, Tree, prepare
 from gpssm.fitting._progress import Silent, Status
@@ -51,7 +51,7 @@ class Alternating(AbstractOptimiser):
             raise TypeError("smoothing and fitting in turn needs states at each step: use q_x=PerStep()")
         cycles_stage = replace(stage, name=f"{stage.name}-cycles")
         ended = cycles_stage.finished(tree)
-        start_key, cycle_key, end_key = jr.split(key, 3)
+        start_key, cycle_key, end_key = split(key, 3)
         if ended is not None:
             now = Trained(*ended)
         else:
@@ -109,7 +109,7 @@ def _cycles(
             prepare((now.model, held), np.float64),
             replace(training, freeze=lambda model, inference: inference.recognition),
             _within(stage),
-            key=jr.fold_in(key, cycle),
+            key=fold_in(key, cycle),
         )
         history = history.then(replace(now.history, events=[]))
         if not len(now.history.bound):

@@ -18,6 +18,7 @@ from gpssm._core._devices import Devices, here, shard_map_over_episodes, share_o
 from gpssm._core._distributed import peer_errors, require_same
 from gpssm._core._history import History, Trace
 from gpssm._core._precision import double_precision
+from gpssm._core._random import split
 from gpssm._core._result import Result
 from gpssm._core._rounds import Ending, Evaluation
 from gpssm._core._sharding import EPISODES
@@ -66,7 +67,7 @@ class LBFGS(AbstractOptimiser):
         before = stage.finished(tree)
         if before is not None:
             return Trained(*before)
-        bound_key, finish_key = jr.split(key)
+        bound_key, finish_key = split(key)
         problem = Problem.of(tree, data, training.freeze)
         trained, held = problem.split(tree)
         first, unravel = ravel_pytree(trained)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import Array, Key, PRNGKeyArray, PyTree, UInt32
 
 from gpssm._core._compile import compile_for_setup
 from gpssm._core._devices import Devices
@@ -90,7 +90,7 @@ def drive(
     while step < steps and rollbacks <= MAX_ROLLBACKS:
         with jax.enable_x64(True), peer_errors():
             run = min(every, steps - step)
-            keys = jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
+            keys = _keys(key, np.uint32(step), np.uint32(rollbacks), run)
             after, trace, finite = run_steps(problem, optimiser, batches, held, state, keys, devices, planned=steps)
             event = None
             if bool(finite):
@@ -104,6 +104,14 @@ def drive(
         if event is not None:
             log.warning(event)
         yield Snapshot(step, state, trace, event, rollbacks)
+
+
+@compile_for_setup
+def _keys(
+    key: PRNGKeyArray, step: UInt32[Array | np.uint32, ""], rollbacks: UInt32[Array | np.uint32, ""], run: int
+) -> Key[Array, " S"]:
+    """Of the steps of a run: others after it was undone."""
+    return jr.split(jr.fold_in(jr.fold_in(key, step), rollbacks), run)
 
 
 def check_batches(inference: AbstractInference, batches: AbstractBatches) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import final
 
-import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
 from gpssm._core._history import History
+from gpssm._core._random import split
 from gpssm.data import Episode
 from gpssm.predict._base import NOT_STORED, AbstractPredictor, Request
 from gpssm.predict._channels import Channels
@@ -76,7 +76,7 @@ class MixturePredictor(AbstractPredictor):
 
     def _together(self, run: Callable[[AbstractPredictor, Request], Rollout], start: int, request: Request) -> Rollout:
         counts = self._counts(request.num_samples)
-        keys = jr.split(request.key, len(self.members))
+        keys = split(request.key, len(self.members))
         runs = [
             _repeated(run(member, replace(request, num_samples=count, key=key)), count).spread_by(self.width)
             for member, count, key in zip(self.members, counts, keys, strict=True)

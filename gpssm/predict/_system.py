@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import jax
-import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from gpssm._core._buckets import LEAST_STEPS, fill_up, next_power_of_two, round_count, round_size
 from gpssm._core._history import History
 from gpssm._core._precision import double_precision
-from gpssm._core._random import AnyKey, as_key
+from gpssm._core._random import AnyKey, as_key, split
 from gpssm.data import DataError, Episode, Scaler
 from gpssm.data._errors import Numbers
 from gpssm.filters import UKF, AbstractFilter
@@ -125,7 +124,7 @@ class System(AbstractPredictor):
         return self._finished(run, request)
 
     def _free_run(self, context: Episode, controls: Float[np.ndarray, "S P"], request: Request) -> Rollout:
-        start_key, run_key = jr.split(request.key)
+        start_key, run_key = split(request.key)
         if self._draws_jointly(request):
             # The key with which the run draws its models.
             means, chols = self._drawn_starts(context, slice(len(context) - 1, len(context)), request, _models(run_key))
@@ -141,7 +140,7 @@ class System(AbstractPredictor):
         """All horizons by one run, which goes as far as the furthest: a program for each would have to be compiled."""
         if isinstance(request.reader, AbstractRecognition):
             raise DataError("a network reads a record as a whole and would see what is to be predicted: use a filter")
-        filter_key, run_key, noise_key = jr.split(request.key, 3)
+        filter_key, run_key, noise_key = split(request.key, 3)
         starts, longest = len(episode) - min(horizons), round_size(max(horizons))
         rows = round_size(starts, least=LEAST_STEPS)
         count = round_count(request.count)
@@ -201,7 +200,7 @@ class System(AbstractPredictor):
         if mean.ndim == 1:
             chol = request.propagation.start_spread(self._on_device(chol))
             mean, chol = (_copies(np.asarray(part), count) for part in (mean, chol))
-        run_key, noise_key = jr.split(key)
+        run_key, noise_key = split(key)
         steps = round_size(len(controls), least=LEAST_STEPS)
         scaled = fill_up(self._scaled_controls(controls), steps)
         joint = self.joint if request.propagation.holds_function() else None
@@ -293,5 +292,4 @@ def _copies(values: np.ndarray, count: int) -> np.ndarray:
 
 def _models(key: PRNGKeyArray) -> PRNGKeyArray:
     """Of the key of a free run the part that its trajectories, and the models they follow, are drawn with."""
-    run_key, _ = jr.split(key)  # without an index, which would be two programs more
-    return run_key
+    return split(key)[0]

@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 from gpssm._core._history import History
 from gpssm._core._interrupt import InterruptedFitError
 from gpssm._core._params import cast
+from gpssm._core._random import split
 from gpssm._core._result import Result
 from gpssm.data import DataError
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
@@ -187,7 +188,7 @@ class Marginal(AbstractMethod):
         self, now: "Searched", batch: Batch, data: Prepared, exact: PointMass | None, run: Run, key: PRNGKeyArray
     ) -> Fit:
         """The joint posterior of the function, and what is to be said of it."""
-        posterior_key, check_key = jr.split(split_key(key)[1])
+        posterior_key, check_key = split(split_key(key)[1])
         history, stopped = now.history, now.result is Result.interrupted
         inference = self._about(now.model, batch, exact)
         draws = 0 if stopped else self.draws

@@ -4,12 +4,12 @@ import time
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._history import History
 from gpssm._core._params import cast
+from gpssm._core._random import fold_in
 from gpssm._core._result import Result
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
 from gpssm.methods.output_error._onward import earlier_model, onward
@@ -86,7 +86,7 @@ class OutputError(AbstractMethod):
             stage.keep(problem.state(), i + 1, history)
         history.seconds = time.monotonic() - began
         # A fit that was broken off is not at the optimum about which models are drawn.
-        joint = None if stopped else problem.drawn(jr.fold_in(key, 1 << 20))
+        joint = None if stopped else problem.drawn(fold_in(key, 1 << 20))
         system = System(cast(problem.model(), np.float64), data.scaler, data.channels, joint=joint)
         finite = bool(jnp.all(jnp.isfinite(system.model.transition.noise_variance())))
         result = Result.interrupted if stopped else Result.finished if finite else Result.diverged

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from gpjax.kernels import RBF
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._compile import compile_for_setup
 from gpssm._core._params import LowerTriangular, Positive, cast
-from gpssm._core._random import standard_normal
+from gpssm._core._random import seed_of, split, standard_normal
 from gpssm.data import Episodes
 from gpssm.fitting import Room
 from gpssm.methods.output_error._draws import drawn_models, posterior_at
@@ -69,10 +68,10 @@ class Problem:
         room: Room = Room(0, 0),
     ) -> "Problem":
         """The linear system with a GP that says almost nothing yet."""
-        place_key, value_key = jr.split(key)
+        place_key, value_key = split(key)
         system = start.system
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(start.states, scaled, strict=True)])
-        inducing = place_inducing_inputs(points, num_inducing, seed=int(jr.randint(place_key, (), 0, 2**31 - 1)))
+        inducing = place_inducing_inputs(points, num_inducing, seed=seed_of(place_key))
         starts = filled_starts(np.stack([x[0] for x in start.states]), room.episodes)
         log_scales = np.full(points.shape[1], np.log(lengthscale))
         values = np.zeros((len(system.c), num_inducing))
