@@ -36,9 +36,9 @@ def test_bands_of_marginal_fits_hold_and_scaled_ones_are_noticed():
             values = judge(fitted, drawn, width=width)
             rows.append([values["one step"], values["free run 11 to 40"]])
     one_step, free_run = (np.array([np.mean(found[width], axis=0)[i] for width in found]) for i in range(2))
-    # 441 and 270 measurements. On one of these three systems, poorly measured, bands are too narrow: the sparse basis
-    # is taken for all there is. What must not happen is that it gets worse.
-    assert 0.86 < one_step[1] < 0.985 and 0.88 < free_run[1] <= 1.0
+    # 441 and 270 measurements. With inducing inputs that the evidence moves, and nothing beside them, 0.87 one step
+    # ahead: poorly measured systems had bands that were much too narrow.
+    assert 0.91 < one_step[1] < 0.985 and 0.90 < free_run[1] <= 1.0
     # A Gaussian band of 95 % holds 88 % at 0.8 of its width and 98.6 % at 1.25.
     assert one_step[0] < one_step[1] - 0.03 and one_step[2] > one_step[1] + 0.01
 

@@ -6,6 +6,7 @@ import pytest
 import gpssm
 from gpssm.inference import Collapsed
 from gpssm.methods import Differences, Marginal, ModelSpec, SubspaceStates
+from gpssm.models import SparseGP
 from gpssm.optimisers import LBFGS
 
 PROCESS, NOISE = 0.01, 0.05
@@ -90,6 +91,30 @@ def test_what_cannot_work_is_refused():
         gpssm.fit(bent(2), Marginal(), start=linear, **QUIET)
     with pytest.raises(ValueError, match="rounds=-1"):
         Marginal(ModelSpec(1), rounds=-1)
+
+
+@pytest.mark.system
+def test_inducing_inputs_are_placed_by_the_first_regression_and_then_held():
+    rng = np.random.default_rng(1)
+    u, y = rng.standard_normal((6, 20, 1)), np.zeros((6, 20, 1))
+    for t in range(19):
+        y[:, t + 1] = 0.6 * y[:, t] + np.sin(2.0 * u[:, t]) + 0.1 * rng.standard_normal((6, 1))
+    data = gpssm.Episodes.from_arrays(y=list(y + 0.1 * rng.standard_normal(y.shape)), u=list(u))
+
+    def inducing(rounds: int, move: bool | None) -> np.ndarray:
+        method = Marginal(ModelSpec(1, num_inducing=8), rounds=rounds, iterations=4, draws=0, move_inducing=move)
+        system = gpssm.fit(data, method, **QUIET).system
+        assert isinstance(system, gpssm.System) and isinstance(system.model.transition, SparseGP)
+        assert system.joint is not None and system.joint.residual
+        return np.asarray(system.model.transition.inducing)
+
+    placed = inducing(0, None)
+    np.testing.assert_array_equal(inducing(1, None), placed)
+    assert np.abs(inducing(1, True) - placed).max() > 1e-3
+    # Where they may not even be placed, they are where the model was built.
+    unmoved = inducing(0, False)
+    np.testing.assert_array_equal(inducing(1, False), unmoved)
+    assert np.abs(unmoved - placed).max() > 1e-3
 
 
 @pytest.mark.system
