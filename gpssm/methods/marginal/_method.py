@@ -72,12 +72,13 @@ class Marginal(AbstractMethod):
     prior: NoisePrior = NoisePrior()
     fitc: bool = False
     """Whether variance that the inducing values leave unexplained counts as process noise in training (FITC, for rough
-    kernels), or not (DTC). Trajectories have it in any case."""
+    kernels), or not (DTC)."""
     move_inducing: bool | None = None
     """Whether inducing inputs are trained. None: by the first regression only, unless there is one state and no input,
-    where they cover all there is. In more dimensions a few dozen points must go where they are needed; but the evidence
-    is of a model that is nothing but its inducing values, and with free inputs it learns the noise as well, so that
-    bands become too narrow. True lets it, False leaves them where they were placed."""
+    where they cover all there is. In more dimensions points must go where they are needed; but the evidence is of a
+    model that is nothing but its inducing values, and with free inputs it learns the noise as well, so that bands
+    become too narrow. False leaves them where they were built. True lets the evidence move them, and trajectories then
+    have nothing but these values: for so many dimensions that a few dozen points leave most of the function open."""
     draws: int = 12
     """Functions over which the information is averaged at the end; 0 takes it at the optimum alone."""
 
@@ -198,7 +199,8 @@ class Marginal(AbstractMethod):
         model = cast(with_posterior(now.model, inference.values(), posterior.covariance), np.float64)
         # Trajectories also have what the inducing values leave open, counted in training or not: without it, bands are
         # those of somebody who has tried every function that a few dozen values can make, and no other.
-        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)))
+        whole = self.fitc or not self.move_inducing
+        joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)), whole)
         if not stopped:
             evidence = float(history.bound[-1]) if len(history.bound) else posterior.elbo / history.num_steps
             gap = filter_gap(inference, model, batch, key=check_key)
