@@ -5,10 +5,13 @@ saved, reported on and compared.
 """
 
 import gc
+import time
 from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
+BEGAN = time.time_ns()
+"""Before any other module of the package was read: what is written there later may not be what runs."""
 
 # Importing JAX takes a second or more. Nothing is imported before it is asked for, so that the command line answers at
 # once and data are checked without JAX. Type checkers read `__init__.pyi`, which says the same.

@@ -1,14 +1,17 @@
 """The code from which programs are traced: a program of another state of it must never be taken for one of this."""
 
+import os
 import sys
-from collections.abc import Callable
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gpssm._core._fingerprint import LIBRARIES, UnknownError, is_known
+from gpssm._core._fingerprint import LIBRARIES, UnknownError, code_pieces, is_known
 
 PACKAGE = Path(__file__).parents[1]
 Dispatch = TypeVar("Dispatch", bound=Callable[..., Any])
@@ -23,32 +26,84 @@ def part_of_programs(function: Dispatch) -> Dispatch:
 
 def code_state() -> bytes:
     """Different for every state of the library and of those that it stands on; `UnknownError` where that is not all."""
+    source, elsewhere = _state(PACKAGE)
+    digest = sha256(source)
+    for piece in _rules():
+        digest.update(f"{len(piece)}:".encode() + piece)
+    # What has been changed while Python runs may have been imported before, or after: nobody knows what will be traced.
+    began: int = sys.modules[PACKAGE.name].BEGAN
+    if max((*_changes(os.fspath(PACKAGE)), *map(_change, elsewhere))) > began:
+        raise UnknownError("the code was changed while it runs")
+    return digest.digest()
+
+
+def _rules() -> Iterator[bytes]:
+    """What is said of each class. Somebody may have said anew what a known one does, and it looks as before. For a
+    class of their own that does not matter: what has one among its arguments has no fingerprint."""
     for function in _dispatches:
         for kind, registered in function.registry.items():
-            # Somebody has said anew what a known class does, and it looks as before. For a class of their own that does
-            # not matter: what has one among its arguments has no fingerprint.
-            if is_known(kind.__module__) and not registered.__module__.startswith(f"{PACKAGE.name}."):
+            if not is_known(kind.__module__):
+                if isinstance(kind, ABCMeta) and _is_open(kind):
+                    raise UnknownError(f"{kind.__qualname__} may stand for known classes")
+                continue
+            names = getattr(registered, "__globals__", {})
+            if str(names.get("__name__")).partition(".")[0] != PACKAGE.name:
                 raise UnknownError(f"{kind.__qualname__} of {function.__name__} is somebody's own")
-    return _state(PACKAGE)
+            yield f"{function.__qualname__} {kind.__module__} {kind.__qualname__}".encode()
+            yield from code_pieces(registered.__code__)
+
+
+def _is_open(kind: type) -> bool:
+    """Whether classes that do not inherit from an abstract one have been registered as its subclasses."""
+    try:
+        from _abc import _get_dump
+    except ImportError:
+        return True
+    return bool(_get_dump(kind)[0])
 
 
 @cache
-def _state(package: Path) -> bytes:
-    told = [sys.version]
+def _state(package: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The state, and the files of other libraries that stand for when they were installed."""
+    told, files = [sys.version], []
     for name in LIBRARIES:
+        spec = find_spec(name)
+        if spec is None:
+            told.append(f"{name} is not there")
+            continue
+        # What lies elsewhere is being worked on, and its version does not say much.
+        if spec.origin is None or not {"site-packages", "dist-packages"} & set(Path(spec.origin).parts):
+            raise UnknownError(f"{name} is not an installed release")
         try:
             installed = distribution(name)
         except PackageNotFoundError:
-            told.append(f"{name} is not there")
-            continue
+            raise UnknownError(f"{name} has no version") from None
         # The list of its files and their contents: two builds may have one version.
-        told += [f"{name} {installed.version}", installed.read_text("RECORD") or ""]
-        # What lies elsewhere is being worked on, and neither says much.
-        place = getattr(sys.modules.get(name), "__file__", None)
-        if place is not None and not {"site-packages", "dist-packages"} & set(Path(place).parts):
-            raise UnknownError(f"{name} is not an installed release")
-    digest = sha256("\n".join(told).encode())
-    for path in sorted(package.rglob("*.py")):
+        record = installed.read_text("RECORD")
+        if not record:
+            raise UnknownError(f"{name} does not say what it holds")
+        told.append(f"{name} {installed.version} {record}")
+        files.append(spec.origin)
+    digest, sources = sha256("\n".join(told).encode()), sorted(package.rglob("*.py"))
+    if not sources:
+        raise UnknownError("the sources are not there")
+    for path in sources:
         # All that is written there: on some machines every file has the same time.
         digest.update(f"\n{path.relative_to(package)} {path.stat().st_size}\n".encode() + path.read_bytes())
-    return digest.digest()
+    return digest.digest(), tuple(files)
+
+
+def _changes(folder: str) -> Iterator[int]:
+    """When each source below a folder was changed. Other files do not matter: Python writes there what it compiles."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _changes(entry.path)
+            elif entry.name.endswith(".py"):
+                yield _change(entry.path)
+
+
+def _change(path: str) -> int:
+    """In nanoseconds. Copies keep the time of their contents, and have been changed all the same."""
+    told = os.stat(path)
+    return max(told.st_mtime_ns, told.st_ctime_ns if os.name == "posix" else 0)

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from hashlib import sha256
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ import numpy as np
 
 LIBRARIES = (
     *("jax", "jaxlib", "equinox", "gpjax", "paramax", "optax", "optimistix", "lineax", "diffrax", "cuthbert"),
-    *("jaxtyping", "numpyro", "numpy", "scipy", "ml_dtypes"),
+    *("cuthbertlib", "jaxtyping", "numpyro", "numpy", "scipy", "ml_dtypes", "opt_einsum", "multipledispatch"),
 )
 """Whose code may be part of a program, and is known by a version."""
 STANDARD = ("builtins", "functools", "operator", "math", "collections")
@@ -53,15 +53,22 @@ def _pieces(value: Any, within: tuple[int, ...]) -> Iterable[bytes]:
         yield from _several("dict", [part for item in value.items() for part in item], below)
     elif isinstance(value, jax.tree_util.PyTreeDef):
         node = value.node_data()
+        if node is not None and id(node[1]) in within:
+            raise UnknownError(f"a {node[0].__qualname__} that is its own fixed part")
         yield from _several("tree", [node, *value.children()], below)
     elif isinstance(value, np.ndarray | np.generic | jax.Array):
         if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.extended):
             raise UnknownError(f"an array of {value.dtype}")
-        held = np.asarray(value)
-        yield f"array {held.dtype.str} {held.shape}".encode()
+        if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+            raise UnknownError(f"a {type(value).__qualname__}")
+        held, weak = np.asarray(value), getattr(value, "weak_type", False)
+        if held.dtype.hasobject or held.dtype.kind not in "biufcV":
+            raise UnknownError(f"an array of {held.dtype}")
+        kind = "scalar" if isinstance(value, np.generic) else "jax" if isinstance(value, jax.Array) else "array"
+        yield f"{kind} {held.dtype!r} {held.dtype.descr} {held.shape} {weak}".encode()
         yield held.tobytes()
     elif isinstance(value, np.dtype):
-        yield f"dtype {value.str}".encode()
+        yield f"dtype {value!r} {value.descr}".encode()
     elif isinstance(value, Enum):
         yield from _several("enum", [type(value), value.name], below)
     elif value is type(None):
@@ -83,12 +90,24 @@ def _pieces(value: Any, within: tuple[int, ...]) -> Iterable[bytes]:
         yield from _several("tree of", [structure, *leaves], below)
     elif is_dataclass(value) and not isinstance(value, type):
         yield from _several("object", [type(value), *(getattr(value, part.name) for part in fields(value))], below)
-    elif is_known(type(value).__module__) and getattr(value, "__dict__", None) == {}:
-        # Of a class that marks something, such as that a field is missing.
+    elif is_known(type(value).__module__) and _is_mark(value):
         yield from _several("mark", [type(value)], below)
     else:
         kind = value if isinstance(value, type) else type(value)
         raise UnknownError(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _is_mark(value: object) -> bool:
+    """Whether it is nothing but of its class, such as what says that a field is missing."""
+    # What is written in C, or has slots, may hold what nobody sees.
+    own = all(
+        kind is object or (kind.__flags__ & _HEAP and "__slots__" not in vars(kind)) for kind in type(value).__mro__
+    )
+    return own and getattr(value, "__dict__", None) == {}
+
+
+_HEAP = 1 << 9
+"""The flag of classes that were made by a statement of Python."""
 
 
 def _several(kind: str, values: Iterable[object], within: tuple[int, ...]) -> Iterable[bytes]:
@@ -99,14 +118,28 @@ def _several(kind: str, values: Iterable[object], within: tuple[int, ...]) -> It
 
 
 def _function(value: FunctionType, within: tuple[int, ...]) -> Iterable[bytes]:
-    """A function that has no name of its own: where it is written, and what it has been given."""
-    if not is_known(value.__module__):
+    """A function that has no name of its own: where it is written, what it does, and what it has been given."""
+    # One that wraps a known function bears its name.
+    if not is_known(value.__module__) or not is_known(value.__globals__.get("__name__")):
         raise UnknownError(f"{value.__module__}.{value.__qualname__}")
-    code = value.__code__
-    place = next(iter(code.co_positions()), None)
-    yield f"function {value.__module__} {value.__qualname__} {code.co_firstlineno} {place}".encode()
+    yield f"function {value.__module__} {value.__qualname__}".encode()
+    yield from code_pieces(value.__code__)
     given = [_content(cell) for cell in value.__closure__ or ()]
     yield from _several("given", [given, value.__defaults__, value.__kwdefaults__], within)
+
+
+def code_pieces(code: CodeType) -> Iterable[bytes]:
+    """What a function does, and where it is written."""
+    yield f"code {code.co_qualname} {code.co_names}".encode()
+    yield f"{code.co_varnames} {code.co_freevars} {code.co_flags} {list(code.co_positions())}".encode()
+    yield code.co_code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from code_pieces(constant)
+        else:
+            # The order of a set is another one in each process.
+            told = sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant)
+            yield f"{type(constant).__name__} {told}".encode()
 
 
 def _content(cell: CellType) -> list[Any]:

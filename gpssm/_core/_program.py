@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -24,6 +25,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NO_MATTER = ("jax_compilation_cache", "jax_enable_compilation_cache", "jax_persistent_cache", "jax_log", "jax_explain")
+MANY = 1000
+"""Programs that are held by one function; beyond, all of them are forgotten. Each takes mappings of memory, of which a
+process has only so many."""
 SETTINGS = tuple(name for name in dir(jax.config) if name.startswith("jax_") and not name.startswith(_NO_MATTER))
 """Settings of JAX under which another program may be traced: all but those of caches and messages."""
 UNUSUAL = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks", "jax_default_device")
@@ -61,16 +65,29 @@ class Program(Generic[P, R]):
         kind = (structure, form, tuple(str(getattr(jax.config, name)) for name in SETTINGS))
         made = self._made.get(kind)
         if made is None:
-            made = self._compiled(leaves, kind)
+            if len(self._made) >= MANY:
+                self._made.clear()
+            made = self._found_or_compiled(leaves, kind)
             self._made[kind] = made
         return made
 
-    def _compiled(self, leaves: list[Any], kind: tuple[Any, ...]) -> "Executable":
+    def _found_or_compiled(self, leaves: list[Any], kind: tuple[Any, ...]) -> "Executable":
         options = self._options()
         name = _ready.name_of(self._function, options, kind)
         found = None if name is None else _ready.load(name, kind[0])
-        if found is not None:
-            return Executable(*found)
+        if found is None or name is None:
+            return self._compiled(leaves, kind, options, name)
+        return Executable(*found, instead=lambda: self._again(leaves, kind, options, name))
+
+    def _again(self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path) -> "Executable":
+        """What was found is not whole, which shows only when it runs."""
+        name.unlink(missing_ok=True)
+        # Under its old name JAX would give what it has read, and that cannot be written once more.
+        made = self._compiled(leaves, kind, options, None)
+        self._made[kind] = made
+        return made
+
+    def _compiled(self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path | None) -> "Executable":
         structure, answer = kind[0], []
         function: Callable[..., Any] = self._function
 
@@ -100,7 +117,7 @@ _mark: Any = jax.jit(lambda: 0)
 def _follow_jax() -> None:
     """Forget programs when JAX has been told to (`jax.clear_caches`): whoever says that wants the memory back."""
     if not _mark._cache_size():
-        for program in _all:
+        for program in list(_all):
             program._made.clear()
         _mark()
 
@@ -113,11 +130,17 @@ class Executable:
     structure: Any
     fixed: tuple[tuple[Any] | None, ...]
     """Parts of the answer that are no arrays; None where there is one."""
+    instead: Callable[[], "Executable"] | None = None
+    """Makes the program anew, where it was found and may lack a part."""
 
     def __call__(self, leaves: list[Any]) -> Any:
-        arrays = self.compiled(_arrays(leaves))
-        # As `filter_jit` does: what fails, fails here, and what takes long is waited for here.
-        made = iter(jax.block_until_ready(arrays))
+        try:
+            # As `filter_jit` does: what fails, fails here, and what takes long is waited for here.
+            made = iter(jax.block_until_ready(self.compiled(_arrays(leaves))))
+        except jax.errors.JaxRuntimeError as error:
+            if self.instead is None or "NOT_FOUND" not in str(error):
+                raise
+            return self.instead()(leaves)
         return jax.tree.unflatten(self.structure, [next(made) if part is None else part[0] for part in self.fixed])
 
 

@@ -74,7 +74,11 @@ def _cache_home() -> Path:
 
 def _trim(folder: Path, largest: int = LARGEST) -> None:
     """Remove the files that were not used for longest, half of what may be kept at a time."""
-    files = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
+    files = []
+    for path in folder.iterdir():
+        with suppress(OSError):  # another process may have taken it away since
+            if path.is_file():
+                files.append((path.stat(), path))
     size = sum(stat.st_size for stat, _ in files)
     if size <= largest:
         return

@@ -4,6 +4,7 @@ import os
 import pickle
 import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -38,10 +39,16 @@ def name_of(function: object, options: dict[str, Any] | None, kind: tuple[Any, .
     structure, form, settings = kind
     shapes = tuple((part[0], str(part[1]), part[2]) if len(part) == 3 else part[1] for part in form)
     try:
-        told = fingerprint(code_state(), function, options, structure, shapes, settings, os.environ.get("XLA_FLAGS"))
-    except UnknownError:
+        told = fingerprint(code_state(), function, options, structure, shapes, settings, _flags())
+    except (UnknownError, OSError):
         return None
     return folder / f"{told.hex()[:40]}{SUFFIX}"
+
+
+@cache
+def _flags() -> tuple[str | None, ...]:
+    """What XLA and Equinox have read when they began; later it may be something else, and they do not look again."""
+    return tuple(os.environ.get(variable) for variable in ("XLA_FLAGS", "EQX_ON_ERROR"))
 
 
 def load(name: Path, given: Any) -> Found | None:
@@ -73,7 +80,9 @@ def save(
 ) -> None:
     """Keep the program for other processes. Where that cannot be, they compile it themselves."""
     try:
-        if any(not target.startswith(LAPACK) for target in CALLED.findall(compiled.as_text() or "")):
+        code_state()  # it may have been changed since the program was named
+        text = compiled.as_text()
+        if not text or any(not target.startswith(LAPACK) for target in CALLED.findall(text)):
             return  # whether others are ready in a process that has not traced them, is not known
         program, inputs, _ = serialize(compiled)
         skeleton = jax.tree.unflatten(structure, [0] * structure.num_leaves)
@@ -100,14 +109,17 @@ def watching() -> Iterator[list[str]]:
     """While entered, the list grows with every program that JAX reads from disk instead of compiling it."""
     _listen()
     reads: list[str] = []
-    _watched.append(reads)
+    with _lock:
+        _watched[id(reads)] = reads
     try:
         yield reads
     finally:
-        _watched[:] = [other for other in _watched if other is not reads]
+        with _lock:
+            del _watched[id(reads)]
 
 
-_watched: list[list[str]] = []
+_lock = threading.Lock()
+_watched: dict[int, list[str]] = {}
 
 
 @cache
@@ -117,8 +129,9 @@ def _listen() -> None:
 
 def _heard(event: str, **_: object) -> None:
     if event == READ:
-        for reads in _watched:
-            reads.append(event)
+        with _lock:
+            for reads in _watched.values():
+                reads.append(event)
 
 
 @cache

@@ -1,7 +1,14 @@
 """Fingerprints tell apart what would be traced differently, and nothing is given one whose code nobody knows."""
 
+import abc
+import collections
 import enum
+import functools
+import os
+import sys
+import time
 from functools import partial
+from types import SimpleNamespace
 
 import gpjax.kernels as gk
 import jax
@@ -13,12 +20,15 @@ import pytest
 from gpssm._core import _code_state
 from gpssm._core._alike import for_each
 from gpssm._core._fingerprint import UnknownError, fingerprint
+from gpssm.kernels._evaluate import cross_covariance
 from gpssm.methods import ModelSpec
 
 DIFFERENT = [
     None,
     *(0, 1, True, False, 1.0, -0.0, 0.0, "1", b"1", ..., float("nan"), 1j),
     *((), [], {}, (1,), [1], (1, 2), ((1,), 2), (1, (2,)), {"a": 1}, {"a": 2}, {"b": 1}, slice(1), slice(1, None)),
+    *(jnp.asarray(2.0), jnp.asarray(2.0, jnp.zeros(()).dtype), np.dtype([("a", "i4")]), np.dtype([("b", "i4")])),
+    *(jnp.dtype("int4"), jnp.dtype("uint4")),
     *(np.float32(1), np.float64(1), np.zeros(2), np.zeros((1, 2)), np.zeros(2, int), np.ones(2), np.dtype("f4")),
     *(jnp.sin, jnp.cos, jax.nn.relu, jax.jit, dict, tuple, for_each),
     *(partial(jnp.sum, axis=0), partial(jnp.sum, axis=1), partial(jnp.mean, axis=0)),
@@ -57,6 +67,39 @@ class Held:
         self.held = 1
 
 
+@functools.wraps(jax.nn.relu)
+def activation(x):
+    """Somebody's, under the name of another."""
+    return 2.0 * x
+
+
+@jax.tree_util.register_static
+class Static(partial):
+    """A tree that is its own fixed part."""
+
+
+OTHERS = [
+    activation,
+    collections.Counter("a"),
+    np.frompyfunc(abs, 1, 1),
+    np.ma.zeros(2),
+    np.array([None]),
+    np.matrix(1),
+]
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=lambda value: type(value).__name__)
+def test_what_may_hold_more_than_is_seen_has_none(value):
+    with pytest.raises(UnknownError):
+        fingerprint(value)
+
+
+def test_a_tree_that_is_its_own_fixed_part_has_none():
+    Static.__module__ = "jax.tree_util"
+    with pytest.raises(UnknownError):
+        fingerprint(jax.tree.structure(Static(jnp.sin)))
+
+
 @pytest.mark.parametrize("value", [Own(n_dims=1), lambda x: x, Kind.one, Held(), Held, (1, [Held()]), object(), {1, 2}])
 def test_what_is_not_known_has_none(value):
     with pytest.raises(UnknownError):
@@ -79,3 +122,48 @@ def test_every_letter_of_the_code_counts(tmp_path):
     source.rename(tmp_path / "b.py")
     _code_state._state.cache_clear()
     assert len({*states, _code_state._state(tmp_path)}) == 4
+
+
+def test_without_sources_nothing_is_known(tmp_path):
+    with pytest.raises(UnknownError, match="sources"):
+        _code_state._state(tmp_path)
+
+
+def test_code_that_is_changed_while_it_runs_has_no_state(tmp_path, monkeypatch):
+    source = tmp_path / "deep" / "a.py"
+    source.parent.mkdir()
+    source.write_text("x = 1")
+    monkeypatch.setattr(_code_state, "PACKAGE", tmp_path)
+    monkeypatch.setitem(sys.modules, tmp_path.name, SimpleNamespace(BEGAN=time.time_ns() + 10**9))
+    monkeypatch.setattr(_code_state, "_rules", lambda: ())
+    before = _code_state.code_state()
+    assert _code_state.code_state() == before
+    # A copy that keeps the time of what it was copied from has been changed now all the same.
+    monkeypatch.setitem(sys.modules, tmp_path.name, SimpleNamespace(BEGAN=time.time_ns() - 10**9))
+    os.utime(source, (0, 0))
+    with pytest.raises(UnknownError, match="while it runs"):
+        _code_state.code_state()
+
+
+def test_rules_that_somebody_has_said_anew_are_seen(monkeypatch):
+    base = cross_covariance.dispatch(gk.RBF)
+
+    @functools.wraps(base)
+    def mine(*args):
+        return 100.0 * base(*args)
+
+    Smooth = abc.ABCMeta("Smooth", (), {"__module__": "mine"})
+    Smooth.register(gk.RationalQuadratic)
+    changes = [(gk.RBF, mine), (Smooth, mine)]
+    for kind, rule in changes:
+        monkeypatch.setattr(_code_state, "_dispatches", [SimpleNamespace(registry={kind: rule}, __name__="k")])
+        with pytest.raises(UnknownError):
+            list(_code_state._rules())
+    # One of the library's own, for another class than it was written for.
+    swapped = {**cross_covariance.registry, gk.RBF: cross_covariance.dispatch(gk.SumKernel)}
+    found = []
+    for registry in (cross_covariance.registry, swapped):
+        holder = SimpleNamespace(registry=registry, __qualname__="cross_covariance", __name__="cross_covariance")
+        monkeypatch.setattr(_code_state, "_dispatches", [holder])
+        found.append(list(_code_state._rules()))
+    assert found[0] != found[1]

@@ -1,6 +1,7 @@
 """A compiled program gives what its function gives; a process that finds it on disk neither traces nor compiles it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,14 +91,16 @@ from gpssm._core import _compile, _linalg, _ready
 from gpssm._core._precision import double_precision
 {before}
 traced = []
-# The name of a function of the library: those of others are not kept.
+# As if it were written in the library: functions of others are not kept.
+place = dict(vars(_linalg), cross_covariance=cross_covariance, jr=jr, traced=traced)
+exec('''
 def work(kernel, x, key, count=3):
     traced.append(1)
     k = cross_covariance(kernel, x, x)
     values = jnp.linalg.cholesky(k + jnp.eye(len(x)) * 1e-3) @ jr.normal(key, (len(x),), x.dtype)
     return {{"values": values, "kernel": kernel, "count": count}}
-work.__module__ = "gpssm._core._linalg"
-program = _compile.compile_for_setup(work)
+''', place)
+program = _compile.compile_for_setup(place["work"])
 @double_precision
 def main():
     kernel = {kernel}
@@ -114,8 +117,15 @@ def run(tmp_path: Path, before: str = "", kernel: str = "RBF(n_dims=1)", **varia
     environment = {name: value for name, value in os.environ.items() if not name.startswith(taken)}
     environment |= {"GPSSM_CACHE": str(tmp_path), **variables}
     code = PROCESS.format(before=before, kernel=kernel)
+    # In the folder where it starts, Python finds the package first.
+    folder = Path(tmp_path.anchor) if "PYTHONPATH" in variables else ROOT
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     traced, _, bits = done.stdout.strip().rpartition(" ")
@@ -143,7 +153,7 @@ def test_what_may_be_another_program_is_traced(tmp_path: Path):
         {"before": "jax.config.update('jax_default_matmul_precision', 'float32')"},
         {"XLA_FLAGS": "--xla_cpu_enable_fast_math=false"},
         # Another state of the code.
-        {"before": "from gpssm._core import _code_state; _code_state._state = lambda package: b'other'"},
+        {"before": "from gpssm._core import _code_state; _code_state._state = lambda package: (b'other', ())"},
     ):
         assert run(tmp_path, **change)[0] == 1, change
     assert run(tmp_path) == (0, expected)
@@ -182,3 +192,29 @@ def test_a_damaged_file_costs_time_and_nothing_else(tmp_path: Path, damage: str)
         }[damage]
     )
     assert run(tmp_path) == (1, expected)
+
+
+@pytest.mark.system
+def test_a_program_that_lacks_a_part_is_made_anew(tmp_path: Path):
+    # What JAX has read from disk cannot be written once more; here nobody hears that it was read.
+    expected = run(tmp_path)[1]
+    for path in ready(tmp_path):
+        path.unlink()
+    deaf = "_ready._listen(); jax.monitoring.clear_event_listeners()"
+    assert run(tmp_path, before=deaf) == (1, expected)
+    # Whether anything was kept or not, those that follow give the same, and what is kept at last can be used.
+    assert run(tmp_path)[1] == expected
+    assert run(tmp_path)[1] == expected
+
+
+@pytest.mark.system
+def test_code_that_is_changed_while_it_runs_is_neither_kept_nor_found(tmp_path: Path):
+    package = tmp_path / "package"
+    shutil.copytree(ROOT / "gpssm", package / "gpssm", ignore=shutil.ignore_patterns("__pycache__"))
+    touch = "from pathlib import Path; Path(gpssm.__file__).with_name('demo').joinpath('__init__.py').touch()"
+    cache = tmp_path / "cache"
+    expected = run(cache, before=touch, PYTHONPATH=str(package))[1]
+    assert not ready(cache)
+    assert run(cache, PYTHONPATH=str(package)) == (1, expected)
+    assert run(cache, PYTHONPATH=str(package)) == (0, expected)
+    assert run(cache, before=touch, PYTHONPATH=str(package)) == (1, expected)
