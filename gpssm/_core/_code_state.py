@@ -6,6 +6,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,10 +57,10 @@ def _rules() -> Iterator[bytes]:
 def _is_open(kind: type) -> bool:
     """Whether classes that do not inherit from an abstract one have been registered as its subclasses."""
     try:
-        from _abc import _get_dump
-    except ImportError:
+        dump = import_module("_abc")._get_dump
+    except (ImportError, AttributeError):
         return True
-    return bool(_get_dump(kind)[0])
+    return bool(dump(kind)[0])
 
 
 @cache
