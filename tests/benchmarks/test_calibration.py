@@ -47,7 +47,7 @@ def test_bands_of_marginal_fits_hold_and_scaled_ones_are_noticed():
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("method", BY)
 def test_ranks_of_the_truth_are_uniform_and_wrong_spreads_are_noticed(method: str):
-    truth, draws = BY[method](80, 1)
+    truth, draws = BY[method](120, 1)
     found = {width: verdict(truth, draws, width=width) for width in WIDTHS}
     assert abs(found[1.0]["errors"]) < DOUBT and found[1.0]["p_value"] > 1e-3, found[1.0]
     assert found[0.8]["errors"] > DOUBT and found[1.25]["errors"] < -DOUBT, found
