@@ -1,5 +1,6 @@
 """Programs that were traced and compiled by an earlier process, on disk beside those that JAX keeps."""
 
+import logging
 import os
 import pickle
 import re
@@ -21,6 +22,7 @@ from gpssm._core._code_state import code_state
 from gpssm._core._fingerprint import UnknownError, fingerprint
 from gpssm._core._program_cache import keep_programs
 
+log = logging.getLogger("gpssm")
 Found = tuple[jax.stages.Compiled, Any, tuple[tuple[Any] | None, ...]]
 SUFFIX = ".ready"
 READ = "/jax/compilation_cache/cache_hits"
@@ -70,8 +72,9 @@ def load(name: Path, given: Any) -> Found | None:
         return compiled, jax.tree.structure(skeleton), fixed
     except FileNotFoundError:
         return None
-    except Exception:
+    except Exception as problem:
         # Whatever is wrong with it, the program can be compiled once more.
+        log.debug("%s is not used: %s", name, problem)
         return None
 
 
@@ -91,7 +94,8 @@ def save(
         if (jax.tree.structure(again[0]), again[1]) != (structure, fixed):
             return
         payload = pickle.dumps((program, inputs.num_leaves, answer))
-    except Exception:
+    except Exception as problem:
+        log.debug("%s is not kept: %s", name, problem)
         return
     with suppress(OSError):
         handle, draft = tempfile.mkstemp(dir=name.parent)
