@@ -24,6 +24,7 @@ EXPERIMENTS = (
     "experiments.double_pendulum",
     "experiments.process_noise",
     "experiments.function_bands",
+    "experiments.calibration",
     "experiments.referee",
     "experiments.hidden_swing_ups",
 )

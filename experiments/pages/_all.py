@@ -4,6 +4,7 @@ from pathlib import Path
 
 from experiments.pages import (
     actuator,
+    calibration,
     cart_pole,
     default_call,
     double_pendulum,
@@ -32,6 +33,7 @@ PAGES: tuple[Page, ...] = tuple(
         *(
             kink,
             function_bands,
+            calibration,
             referee,
             smooth_kink,
             pendulum,

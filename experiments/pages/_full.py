@@ -2,7 +2,6 @@
 
 import csv
 import io
-from statistics import mean
 
 from experiments.pages._provenance import provenance
 from experiments.pages._rows import Stored
@@ -44,6 +43,6 @@ def full_csv(page: Page, stored: Stored) -> str:
     for case, method in stored.cells():
         for name, column in page.columns.items():
             if values := stored.values(case, method, column):
-                numbers = [f"{x:.6g}" for x in (mean(values), min(values), max(values))]
+                numbers = [f"{x:.6g}" for x in (column.middle(values), min(values), max(values))]
                 writer.writerow([case, method, name, *numbers, len(values)])
     return text.getvalue()

@@ -21,6 +21,8 @@ class Column:
     metric: str
     keep: Keep = lambda row: True
     with_range: bool = True
+    middle: Callable[[list[float]], float] = mean
+    """What is made of several numbers. The title of the column says so, if it is not their mean."""
 
 
 def only(**key: Any) -> Keep:

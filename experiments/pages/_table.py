@@ -1,7 +1,6 @@
 """Tables in Markdown, and the cells that go into them."""
 
 from collections.abc import Sequence
-from statistics import mean
 
 from experiments.pages._printed import printed
 from experiments.pages._rows import Column, Stored, number
@@ -38,9 +37,9 @@ def _shown(page: Page, line: Line, shown: Shown, stored: Stored) -> str:
 
 
 def middle(stored: Stored, case: str, method: str, column: Column) -> str:
-    """The mean of a cell, or nothing."""
+    """The mean of a cell, or what its column has instead; nothing if it is empty."""
     values = stored.values(case, method, column)
-    return number(mean(values)) if values else ""
+    return number(column.middle(values)) if values else ""
 
 
 def with_range(stored: Stored, case: str, method: str, column: Column) -> str:
@@ -49,4 +48,4 @@ def with_range(stored: Stored, case: str, method: str, column: Column) -> str:
     if not values:
         return ""
     varied = column.with_range and min(values) < max(values)
-    return number(mean(values)) + (f" ({number(min(values))} to {number(max(values))})" if varied else "")
+    return number(column.middle(values)) + (f" ({number(min(values))} to {number(max(values))})" if varied else "")
