@@ -65,8 +65,8 @@ field | process, median, noisy]] times where sensors are poor), and the band of 
 prior | mean field | function]]; the repair takes that to [[systems from the prior | repaired | function]]. Where the
 measurement noise is a tenth of the process noise (*clean*) nobody can tell them apart, and marginal inference says
 [[systems from the prior | marginal | noise, median, clean]] times the truth. Where
-sensors are poor the process noise is [[systems from the prior | marginal | process, median, noisy]] times the truth. Output error takes the dynamics for exact:
-its noises mean something else, its bands do not.""",
+sensors are poor the process noise is [[systems from the prior | marginal | process, median, noisy]] times the truth.
+Output error takes the dynamics for exact: its noises mean something else, its bands do not.""",
     blindness="in part",
     blind="""That marginal inference holds its inducing inputs where a first regression has put them, and that its
 trajectories have what they leave open, was decided on some of the first twenty-four of these systems, where bands were
