@@ -4,6 +4,7 @@ import abc
 import collections
 import enum
 import functools
+import inspect
 import os
 import sys
 import time
@@ -160,9 +161,10 @@ def test_rules_that_somebody_has_said_anew_are_seen(monkeypatch):
         with pytest.raises(UnknownError):
             list(_code_state._rules())
     # One of the library's own, for another class than it was written for.
-    swapped = {**cross_covariance.registry, gk.RBF: cross_covariance.dispatch(gk.SumKernel)}
+    # (Where shapes are checked at run time each is wrapped by the checker, and then nothing is kept at all.)
+    honest = {kind: inspect.unwrap(rule) for kind, rule in cross_covariance.registry.items()}
     found = []
-    for registry in (cross_covariance.registry, swapped):
+    for registry in (honest, {**honest, gk.RBF: honest[gk.SumKernel]}):
         holder = SimpleNamespace(registry=registry, __qualname__="cross_covariance", __name__="cross_covariance")
         monkeypatch.setattr(_code_state, "_dispatches", [holder])
         found.append(list(_code_state._rules()))
