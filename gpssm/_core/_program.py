@@ -77,7 +77,7 @@ class Program(Generic[P, R]):
         found = None if name is None else _ready.load(name, kind[0])
         if found is None or name is None:
             return self._compiled(leaves, kind, options, name)
-        return Executable(*found, instead=lambda: self._again(leaves, kind, options, name))
+        return Executable(*found, instead=lambda again: self._again(again, kind, options, name))
 
     def _again(self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path) -> "Executable":
         """What was found is not whole, which shows only when it runs."""
@@ -130,8 +130,9 @@ class Executable:
     structure: Any
     fixed: tuple[tuple[Any] | None, ...]
     """Parts of the answer that are no arrays; None where there is one."""
-    instead: Callable[[], "Executable"] | None = None
-    """Makes the program anew, where it was found and may lack a part."""
+    instead: Callable[[list[Any]], "Executable"] | None = None
+    """Makes the program anew, where it was found and may lack a part, from arguments: those of the first call would
+    otherwise stay in memory as long as the program."""
 
     def __call__(self, leaves: list[Any]) -> Any:
         try:
@@ -140,7 +141,7 @@ class Executable:
         except jax.errors.JaxRuntimeError as error:
             if self.instead is None or "NOT_FOUND" not in str(error):
                 raise
-            return self.instead()(leaves)
+            return self.instead(leaves)(leaves)
         return jax.tree.unflatten(self.structure, [next(made) if part is None else part[0] for part in self.fixed])
 
 
