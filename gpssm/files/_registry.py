@@ -26,9 +26,17 @@ from gpssm.models._gpssm import GPSSM
 from gpssm.models._joint import JointPosterior, SampledPosterior
 from gpssm.models._sampled_models import SampledModels
 from gpssm.models.emission import LinearGaussian, Magnitude
-from gpssm.models.transition import FadingMean, IdentityMean, LinearMean, LinearTransition, SparseGP
+from gpssm.models.transition import (
+    FadingMean,
+    IdentityMean,
+    LinearMean,
+    LinearTransition,
+    SparseGP,
+    StableMean,
+)
 from gpssm.models.transition._basis import Basis
 from gpssm.models.transition._sparse_dynamics import SparseDynamics
+from gpssm.models.transition._stable import StableMatrices
 from gpssm.predict import (
     Autoregression,
     Channels,
@@ -54,6 +62,8 @@ CLASSES: dict[str, type] = {
     "gpssm.KeepState": IdentityMean,
     "gpssm.FadingMean": FadingMean,
     "gpssm.LinearMean": LinearMean,
+    "gpssm.StableMean": StableMean,
+    "gpssm.StableMatrices": StableMatrices,
     "gpssm.LinearGaussian": LinearGaussian,
     "gpssm.Magnitude": Magnitude,
     "gpssm.BiRNN": BiRNN,

@@ -1,6 +1,7 @@
 """Methods: ways to learn a system, as objects. `gpssm.fit` takes them."""
 
 from gpssm.fitting import AbstractMethod, Then
+from gpssm.methods._around_linear import AroundLinear
 from gpssm.methods._auto import Auto
 from gpssm.methods._combine import BestOf, Mixture, Stacked
 from gpssm.methods._constant import Constant, PreviousEpisode
@@ -26,6 +27,7 @@ __all__ = [
     "AbstractMeanFromData",
     "AbstractMethod",
     "AbstractStates",
+    "AroundLinear",
     "Auto",
     "BestOf",
     "Constant",

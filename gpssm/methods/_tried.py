@@ -52,13 +52,14 @@ class Tried:
         room = Room(max(len(folds[0].train), len(data.episodes)), data.episodes.num_steps)
         return cls(folds, n_init, data.scaler, data.scaler, room, run, key)
 
-    def attempt(self, name: str, method: AbstractMethod) -> Fit | None:
-        """Fit without the stretches and judge. A failure is told and does not end the others."""
+    def attempt(self, name: str, method: AbstractMethod, *, start: Fit | None = None) -> Fit | None:
+        """Fit without the stretches, going on from an earlier such fit if one is given, and judge. A failure is told
+        and does not end the others."""
         self.run.interruption.check()
         self.run.say(f"{name}: fitting ...")
         began = time.monotonic()
         self.methods[name], self.learnt_in[name] = method, self.scaler
-        train = Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room)
+        train = Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room, start=start)
         try:
             made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
             if made.result is Result.interrupted:

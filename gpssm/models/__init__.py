@@ -14,6 +14,7 @@ from gpssm.models.transition import (
     LinearMean,
     LinearTransition,
     SparseGP,
+    StableMean,
     Transitions,
 )
 
@@ -35,5 +36,6 @@ __all__ = [
     "SampledModels",
     "SampledPosterior",
     "SparseGP",
+    "StableMean",
     "Transitions",
 ]

@@ -18,9 +18,9 @@ from gpssm.methods.output_error._noise import split_noise
 from gpssm.methods.output_error._parameters import Correction, Frame, Parameters, flat, free_run, linearised, residuals
 from gpssm.methods.output_error._problem import Problem
 from gpssm.methods.output_error._records import Records, correlation_time
-from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import signed_start, unsigned_start
 from gpssm.models.emission import LinearGaussian
+from gpssm.models.transition._stable import StableMatrices
 from gpssm.predict import MeanOnly
 from tests.reference.compiling import jit
 from tests.reference.fitting import learnt

@@ -22,8 +22,8 @@ from gpssm.methods.output_error._noise import split_noise
 from gpssm.methods.output_error._parameters import Frame, Parameters, flat, linearised, residuals
 from gpssm.methods.output_error._problem import FREEDOM, Problem
 from gpssm.methods.output_error._records import Records, correlation_time
-from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.models.emission import LinearGaussian
+from gpssm.models.transition._stable import StableMatrices
 from tests.reference.compiling import constant
 
 DIMS, SIZE, ROWS, STEPS = 2, 4, 40, 60

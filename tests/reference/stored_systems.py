@@ -28,6 +28,7 @@ from gpssm.models import (
     SampledModels,
     SampledPosterior,
     SparseGP,
+    StableMean,
 )
 from gpssm.models._sampled_models import kernel_arrays
 from gpssm.predict import AbstractPredictor, Channels, MixturePredictor
@@ -127,6 +128,7 @@ def others() -> dict[str, AbstractPredictor]:
         "mixture": mixture,
         "mixture of a mixture": MixturePredictor((mixture, made["arx"])),
         "joint": joint_system(jnp.eye),
+        "around a stable linear system": stable_system(),
         "drawn": joint_system(None),
         "drawn with kernels": drawn_system(),
     }
@@ -149,3 +151,11 @@ def joint_system(factor) -> gpssm.System:
     joint = SampledPosterior(jnp.ones((4, 1, 3))) if factor is None else JointPosterior(0.1 * factor(3), False)
     scaler, channels = system().scaler, system().channels
     return gpssm.System(plain, scaler, channels, joint=joint)
+
+
+def stable_system() -> gpssm.System:
+    """A GP about a linear map that stays stable."""
+    plain = joint_system(jnp.eye)
+    mean = StableMean.around(np.array([[0.7]]), np.array([[0.3]]), np.array([0.1]))
+    transition = dataclasses.replace(plain.model.transition, mean=mean)
+    return dataclasses.replace(plain, model=dataclasses.replace(plain.model, transition=transition))

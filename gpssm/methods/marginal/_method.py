@@ -17,20 +17,24 @@ from gpssm.data import DataError
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._method import split_key
 from gpssm.fitting._problem import Training, prepare
+from gpssm.inference._defaults import coarse_rule
 from gpssm.inference.marginal import (
     AbstractCarry,
     FilterLaplace,
     NoisePrior,
+    OnNodes,
     PointMass,
     function_posterior,
     with_posterior,
 )
+from gpssm.methods._around_linear import AroundLinear
 from gpssm.methods._guess import AbstractGuess, Differences, SubspaceStates
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._pairs import first_model
 from gpssm.methods._tried import Tried, stretches
 from gpssm.methods._with_gp import with_gp
 from gpssm.methods.marginal._safeguards import filter_gap, remarks
+from gpssm.methods.marginal._watched import watched
 from gpssm.models import GPSSM, Batch, JointPosterior, SparseGP
 from gpssm.optimisers import LBFGS
 from gpssm.predict import System
@@ -56,8 +60,9 @@ class Marginal(AbstractMethod):
     function right, which in a mean-field fit is too narrow.
     """
 
-    model: ModelSpec | GPSSM | None = None
-    """Settings, or a model that you have put together; None goes on with the model of the earlier fit."""
+    model: ModelSpec | AroundLinear | GPSSM | None = None
+    """Settings, or a model that you have put together; None goes on with the model of the earlier fit. With
+    `AroundLinear`, training begins at a stable linear system: for records whose free runs are long."""
     guess: AbstractGuess | None = None
     """How first states are read off the outputs. None: where states are hidden, by differences and by subspace
     regression, and the one is kept whose model runs better over stretches that were held out."""
@@ -65,8 +70,13 @@ class Marginal(AbstractMethod):
     """Of L-BFGS, each with a new metric; it ends before where nothing is gained."""
     iterations: int = 60
     """In each round."""
+    watch: bool | None = None
+    """Whether free runs over stretches that are held out say after how many rounds training ends; a second training
+    then has everything. The evidence judges single steps, and may rise long after free runs have become worse. None:
+    with `AroundLinear`."""
     carry: AbstractCarry | None = None
-    """How the filter takes moments. None: Gauss-Hermite nodes up to three states, cubature beyond."""
+    """How the filter takes moments. None: Gauss-Hermite nodes up to three states, cubature beyond, and with
+    `AroundLinear`, where the GP is slow."""
     exact: PointMass | None = PointMass()
     """The filter on a grid for a single state; None never uses it."""
     prior: NoisePrior = NoisePrior()
@@ -102,9 +112,16 @@ class Marginal(AbstractMethod):
             if self.model.states > data.episodes.num_outputs:
                 return self._chosen(data, run, key)
             return replace(self, guess=SubspaceStates()).fit(data, run, key=key).by(self)
+        if isinstance(self.model, AroundLinear) and self.carry is None:
+            nodes = OnNodes(coarse_rule(max(self.model.choices)))
+            return replace(self, carry=nodes).fit(data, run, key=key).by(self)
+        if self.rounds and (isinstance(self.model, AroundLinear) if self.watch is None else self.watch):
+            return self._watched(data, run, key)
         return self._trained(self._first(data, run, key), data, run, key)
 
     def _first(self, data: Prepared, run: Run, key: PRNGKeyArray) -> GPSSM:
+        if isinstance(self.model, AroundLinear):
+            return self.model.build(data, key=split_key(key)[0])
         if isinstance(self.model, GPSSM):
             model, guess = with_gp(self.model), self.guess or SubspaceStates()
         else:
@@ -128,7 +145,7 @@ class Marginal(AbstractMethod):
         tried = Tried.of(folds, n_init, data, run.within("choose"), key)
         try:
             for name, guess in guesses.items():
-                tried.attempt(f"hidden states by {name}", replace(self, guess=guess))
+                tried.attempt(f"hidden states by {name}", replace(self, guess=guess, watch=False))
         except InterruptedFitError:
             return tried.as_it_stands(self, data, key)
         if not tried.fits:
@@ -138,8 +155,27 @@ class Marginal(AbstractMethod):
             f"{name} {tried.value(name):.3f} (evidence {fit.best_bound:.3f} a step)" for name, fit in tried.fits.items()
         )
         run.say(f"free runs over held-out stretches: {told}; kept {best}")
-        made = tried.methods[best].fit(data, run.within("final"), key=key)
+        final = replace(tried.methods[best], watch=self.watch)
+        made = final.fit(data, run.within("final"), key=key)
         return made.with_event(f"free runs over held-out stretches: {told}; kept {best}").by(self)
+
+    def _watched(self, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
+        """With everything, after as many rounds (and, around a linear system, with as many states) as free runs over
+        held-out stretches ask for."""
+        folds, n_init = stretches(data.episodes)
+        final = replace(self, watch=False)
+        if not folds:
+            run.say("The records are too short to hold anything out: all rounds are made")
+            return final.fit(data, run, key=key).by(self)
+        tried = Tried.of(folds, n_init, data, run.within("watch"), key)
+        try:
+            final, told = watched(final, tried)
+        except InterruptedFitError:
+            return tried.as_it_stands(self, data, key)
+        run.say(told)
+        made = final.fit(data, run.within("final"), key=key).with_event(told)
+        # Whoever fits once more need not look once more.
+        return replace(made.by(self), parts=(made.by(final),))
 
     def _trained(self, model: GPSSM, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         batch = data.batch()
@@ -180,9 +216,11 @@ class Marginal(AbstractMethod):
             return False
         # On the grid nothing is drawn.
         gap = filter_gap(self._about(model, batch, None), model, batch, key=jr.key(0))
-        if abs(gap) <= NOT_EXACT:
+        if abs(gap.off) <= NOT_EXACT:
             return False
-        run.say(f"the Gaussian filter's evidence is off by {gap:+.3f} nats a step: going on with a filter on a grid")
+        run.say(
+            f"the Gaussian filter's evidence is off by {gap.off:+.3f} nats a step: going on with a filter on a grid"
+        )
         return True
 
     def _finished(

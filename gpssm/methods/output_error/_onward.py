@@ -9,9 +9,9 @@ from gpssm.fitting import Fit, Room
 from gpssm.methods.output_error._parameters import Frame, Parameters
 from gpssm.methods.output_error._problem import Problem
 from gpssm.methods.output_error._records import Records, filled_starts
-from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import first_state
 from gpssm.models import GPSSM, AbstractEmission, LinearGaussian, LinearMean, SampledPosterior, SparseGP
+from gpssm.models.transition._stable import StableMatrices
 from gpssm.predict import System
 
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float
 from gpssm._core._compile import compile_by_work, compile_for_setup
 from gpssm._core._linalg import base_jitter, factorise
 from gpssm.methods.output_error._records import Records
-from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.models.emission import AbstractEmission
 from gpssm.models.transition import LinearMean
+from gpssm.models.transition._stable import StableMatrices
 
 
 class Parameters(eqx.Module):

@@ -29,12 +29,12 @@ from gpssm.methods.output_error._parameters import (
     spreads,
 )
 from gpssm.methods.output_error._records import Records, correlation_time, filled_starts
-from gpssm.methods.output_error._stable import StableMatrices
 from gpssm.methods.output_error._start import Start
 from gpssm.models import SampledPosterior
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._inducing_inputs import place_inducing_inputs
 from gpssm.models.transition import SparseGP
+from gpssm.models.transition._stable import StableMatrices
 
 FIRST_AMPLITUDE = 0.1
 """Of the GP correction, in units of the states' spread."""

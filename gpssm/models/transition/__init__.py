@@ -10,6 +10,7 @@ from gpssm.models.transition._base import (
 from gpssm.models.transition._linear import LinearTransition
 from gpssm.models.transition._mean import AbstractMean, FadingMean, IdentityMean, LinearMean
 from gpssm.models.transition._sparse_gp import SparseGP
+from gpssm.models.transition._stable import StableMean
 
 __all__ = [
     "AbstractDynamics",
@@ -22,5 +23,6 @@ __all__ = [
     "LinearMean",
     "LinearTransition",
     "SparseGP",
+    "StableMean",
     "Transitions",
 ]

@@ -4,10 +4,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import paramax
 from jaxtyping import Array, Float
 from scipy.linalg import solve_discrete_lyapunov
 
 from gpssm._core._linalg import factorise, rounding_jitter
+from gpssm.models.transition._mean import AbstractMean, LinearMean
 
 
 class StableMatrices(eqx.Module):
@@ -44,3 +46,30 @@ class StableMatrices(eqx.Module):
         eye = jnp.eye(len(moved), dtype=moved.dtype)
         shrunk = moved @ factorise(eye + moved.T @ moved, rounding_jitter(moved.dtype)).inverse.T
         return self.root @ shrunk @ self.back
+
+
+class StableMean(AbstractMean):
+    """As `LinearMean`, with a state matrix that stays that of a stable system however it is trained."""
+
+    stable: StableMatrices
+    """Held: which change means which matrix."""
+    change: Float[Array, "D D"]
+    """Zero for the system that it was made for."""
+    control_matrix: Float[Array, "D P"]
+    offset: Float[Array, " D"]
+
+    @classmethod
+    def around(
+        cls, A: Float[np.ndarray, "D D"], B: Float[np.ndarray, "D P"], c: Float[np.ndarray, " D"]
+    ) -> "StableMean":
+        """That of a system whose spectral radius is below one."""
+        change, control_matrix, offset = jax.device_put((np.zeros_like(A), B, c))
+        return cls(paramax.non_trainable(StableMatrices.around(A)), change, control_matrix, offset)
+
+    def linear(self) -> LinearMean:
+        """The linear map as it stands."""
+        return LinearMean(paramax.unwrap(self.stable)(self.change), self.control_matrix, self.offset)
+
+    def __call__(self, x: Float[Array, "*B D"], u: Float[Array, "*B P"]) -> Float[Array, "*B D"]:
+        """The linear prediction."""
+        return self.linear()(x, u)
