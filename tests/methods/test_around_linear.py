@@ -1,5 +1,6 @@
 """Models that begin as a linear system, and how long they are trained."""
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_it_begins_as_a_stable_linear_system_in_units_of_its_states():
     for u in episode.u[:-1]:
         states.append(F @ states[-1] + G @ u + c)
     visited = np.stack(states)[50:]  # by then the first state is forgotten
-    outputs = np.asarray(model.emission.mean(visited))
+    outputs = np.asarray(model.emission.mean(jnp.asarray(visited)))
     assert np.abs(outputs - episode.y[50:]).max() < 0.1
     np.testing.assert_allclose(visited.std(axis=0), 1.0, atol=0.3)
 
@@ -71,7 +72,10 @@ def test_training_ends_after_the_round_whose_free_runs_were_best(values, kept, m
     """With stand-ins for the fits."""
     asked = []
 
-    class Stand:
+    class Stand(Tried):
+        def __init__(self):
+            pass
+
         def attempt(self, name: str, method: Marginal, *, start):
             asked.append((method.rounds, method.model is None, start))
             return len(asked)
@@ -80,21 +84,24 @@ def test_training_ends_after_the_round_whose_free_runs_were_best(values, kept, m
             return values[int(name.split()[-2])]
 
     method = Marginal(AroundLinear(2), rounds=len(values) - 1, watch=False)
-    found, told = _watched.watched(method, Stand())  # pyright: ignore[reportArgumentType]
+    found, told = _watched.watched(method, Stand())
     assert found.rounds == kept and f": {kept} rounds" in told
     # First the start alone, then a round at a time, each from the one before.
     assert asked == [(0, False, None), *((1, True, i) for i in range(1, made))]
 
 
 def test_of_several_numbers_of_states_the_best_is_kept():
-    class Stand:
+    class Stand(Tried):
+        def __init__(self):
+            pass
+
         def attempt(self, name: str, method: Marginal, *, start):
             return None if name.startswith("4") else name
 
         def value(self, name: str) -> float:
             return {"2": 0.1, "3": 0.4, "4": -np.inf}[name[0]] + 0.01 * int(name.split()[-2])
 
-    found, told = _watched.watched(Marginal(AroundLinear((2, 3, 4)), rounds=1), Stand())  # pyright: ignore
+    found, told = _watched.watched(Marginal(AroundLinear((2, 3, 4)), rounds=1), Stand())
     assert isinstance(found.model, AroundLinear)
     assert found.model.states == 3 and found.rounds == 1 and "3 states kept" in told
 

@@ -1,6 +1,7 @@
 """A linear mean function that cannot become unstable, whatever training does to it."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -22,7 +23,7 @@ def test_it_is_the_linear_map_that_it_was_made_around():
     x, u = rng.standard_normal((5, 2)), rng.standard_normal((5, 1))
     found = jit(lambda mean, x, u: mean(x, u))(StableMean.around(A, B, C), x, u)
     np.testing.assert_allclose(found, x @ A.T + u @ B.T + C, atol=1e-10)
-    one = StableMean.around(A, B, C)(x[0], u[0])
+    one = StableMean.around(A, B, C)(jnp.asarray(x[0]), jnp.asarray(u[0]))
     np.testing.assert_allclose(one, A @ x[0] + B @ u[0] + C, atol=1e-10)
 
 
