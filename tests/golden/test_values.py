@@ -177,9 +177,9 @@ def linear(system: str, share: str) -> Fit:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_linear_models_are_the_same(system: str, share: str):
     fit = linear(system, share)
-    same_fit(fit, f"linear_kalman/{system}/{share}", system, tolerance=1e-8)
+    same_fit(fit, f"linear_kalman/{system}/{share}", system, tolerance=1e-6, predicted=1e-4)
     assert isinstance(fit.system, gpssm.System)
-    same(kalman_evidence(fit.system, episodes(system)), f"linear_kalman/{system}/{share}/evidence", tolerance=1e-8)
+    same(kalman_evidence(fit.system, episodes(system)), f"linear_kalman/{system}/{share}/evidence", tolerance=1e-6)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -187,7 +187,7 @@ def test_a_correction_is_what_grow_was(system: str):
     settings = SETTINGS["grow"]
     method = gpssm.GPCorrection(num_inducing=settings["num_inducing"], optimiser=LBFGS(settings["iterations"]))
     data = Prepared.of(episodes(system), start=linear(system, "share_0"))
-    same_fit(method.fit(data, Run(), key=key("grow")), f"grow/{system}", system, tolerance=1e-7)
+    same_fit(method.fit(data, Run(), key=key("grow")), f"grow/{system}", system, tolerance=1e-5, predicted=1e-4)
 
 
 @pytest.mark.system
