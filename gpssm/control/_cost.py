@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from gpssm.control._algebra import inverse_and_logdet
+from gpssm._core._elimination import inverse_and_logdet
 from gpssm.control._moments import Gaussian
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpssm.control._algebra import inverse_and_logdet
+from gpssm._core._rbf_moments import expected_kernels, expected_products
 from gpssm.control._moments import Gaussian, Moments
 
 
@@ -41,35 +41,20 @@ class ConditionedGP(eqx.Module):
 
     def moments(self, given: Gaussian) -> Moments:
         """Mean, covariance and gain of the function values at a Gaussian input, all in closed form."""
-        outputs, unit = len(self.spare), jnp.eye(len(given.mean), dtype=given.mean.dtype)[None]
-        offset = self.inputs - given.mean[None, :]
-        inverse_scale = 1.0 / self.lengthscales
-        log_signal = jnp.log(self.signal_variance)
-
-        scaled = offset[None] * inverse_scale[:, None, :]
-        inner = unit + inverse_scale[:, :, None] * given.cov[None] * inverse_scale[:, None, :]
-        inverse, logdet = inverse_and_logdet(inner)
-        turned = scaled @ inverse
-        expected = jnp.exp((log_signal - logdet / 2.0)[:, None] - (turned * scaled).sum(2) / 2.0)
+        outputs = len(self.spare)
+        shape = (outputs, *self.inputs.shape)
+        offsets = jnp.broadcast_to((self.inputs - given.mean[None, :])[None], shape)
+        log_factors = jnp.broadcast_to(jnp.log(self.signal_variance)[:, None], shape[:2])
+        kernels = (offsets, self.lengthscales, log_factors, given.cov)
+        expected, slopes = expected_kernels(*kernels)
         weighted = self.weights * expected
         mean = weighted.sum(1)
-        gain = inverse_scale * jnp.einsum("en,end->ed", weighted, turned)
+        gain = jnp.einsum("en,end->ed", weighted, slopes)
 
-        # Expectations of products k_a(z, x_i) k_b(z, x_j), once for every unordered pair of outputs.
+        # Expectations of products, once for every unordered pair of outputs.
         a, b = np.triu_indices(outputs)
-        log_kernel = log_signal[:, None] - (scaled**2).sum(2) / 2.0
-        root = jnp.sqrt(inverse_scale[a] ** 2 + inverse_scale[b] ** 2)
-        inner = unit + root[:, :, None] * given.cov[None] * root[:, None, :]
-        inverse, logdet = inverse_and_logdet(inner)
-        middle = unit - inverse
-        left = offset[None] * (inverse_scale[a] ** 2 / root)[:, None, :]
-        right = offset[None] * (inverse_scale[b] ** 2 / root)[:, None, :]
-        left_turned, right_turned = left @ middle, right @ middle
-        left_log = log_kernel[a] + (left_turned * left).sum(2) / 2.0 - logdet[:, None] / 2.0
-        right_log = log_kernel[b] + (right_turned * right).sum(2) / 2.0
-        exponent = left_log[:, :, None] + right_log[:, None, :] + left_turned @ jnp.swapaxes(right, 1, 2)
         # Summing one axis at a time keeps the compiler on its fast path.
-        second = (self._pair_weights(a, b) * jnp.exp(exponent)).sum(2).sum(1)
+        second = (self._pair_weights(a, b) * expected_products(*kernels, a, b)).sum(2).sum(1)
         upper = jnp.zeros((outputs, outputs), second.dtype).at[a, b].set(second)
         full = upper + upper.T - jnp.diag(jnp.diagonal(upper))
         cov = full - mean[:, None] * mean[None, :] + jnp.diag(self.spare)

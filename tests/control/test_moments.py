@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
+from gpssm._core._elimination import inverse_and_logdet
 from gpssm.control import (
     ConditionedGP,
     Controller,
@@ -18,7 +19,6 @@ from gpssm.control import (
     squash,
     squash_moments,
 )
-from gpssm.control._algebra import inverse_and_logdet
 from gpssm.control._moments import append, select
 from tests.reference.compiling import jit
 
