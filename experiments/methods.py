@@ -16,6 +16,7 @@ from gpssm.methods import (
     ARX,
     GPNARX,
     AbstractMethod,
+    AroundLinear,
     BestOf,
     Constant,
     Differences,
@@ -195,6 +196,13 @@ def swing_up_marginal(kernel: AbstractKernel, *, states: int, quick: bool) -> Ma
     points leave most of the function open: the evidence moves them."""
     model = ModelSpec(states, kernel=kernel, num_inducing=8 if quick else 60)
     return Marginal(model, rounds=1 if quick else 4, iterations=5 if quick else 100, move_inducing=True)
+
+
+def real_set_marginal(*, unsigned: bool, quick: bool) -> Marginal:
+    """Around a linear system; free runs over held-out stretches say with how many states, and when training ends."""
+    emission = Magnitude if unsigned else LinearGaussian
+    model = AroundLinear((2,) if quick else (2, 3, 4), num_inducing=8 if quick else 30, emission=emission)
+    return Marginal(model, rounds=1 if quick else 10, iterations=5 if quick else 60)
 
 
 PROCESS_NOISE_STATES = 4

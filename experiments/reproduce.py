@@ -16,6 +16,7 @@ EXPERIMENTS = (
     "experiments.smooth_kink",
     "experiments.actuator",
     "experiments.real_sets",
+    "experiments.marginal_real_sets",
     "experiments.default_call",
     "experiments.noisy_cart_pole",
     "experiments.generate_pilco",

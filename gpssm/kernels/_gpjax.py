@@ -4,7 +4,7 @@ from functools import reduce
 
 import jax.numpy as jnp
 import jax.random as jr
-from gpjax.kernels import RBF, Linear, Matern12, Matern32, Matern52, ProductKernel, SumKernel
+from gpjax.kernels import RBF, AbstractKernel, Linear, Matern12, Matern32, Matern52, ProductKernel, SumKernel
 from gpjax.kernels.stationary import StationaryKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -64,6 +64,14 @@ def _scaled(
     x, y = jnp.asarray(kernel.slice_input(x)), jnp.asarray(kernel.slice_input(y))
     scale = jnp.broadcast_to(lengthscale, x.shape[-1:])[None, :]
     return variance, squared_distances(x / scale, y / scale)
+
+
+def squared_exponential(kernel: AbstractKernel, inputs: int) -> tuple[Float[Array, " Q"], Float[Array, ""]]:
+    """Length-scales of all inputs and the variance, for formulas that hold for no other kernel."""
+    # A subclass may be another kernel.
+    if type(kernel) is not RBF or kernel.active_dims != slice(None):
+        raise TypeError(f"exact moments are known for RBF kernels over all inputs, not for {type(kernel).__name__}")
+    return jnp.broadcast_to(val(kernel.lengthscale), (inputs,)), jnp.squeeze(val(kernel.variance))
 
 
 def _root(squares: Float[Array, "N M"]) -> Float[Array, "N M"]:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from gpssm.fitting import AbstractMethod
+from gpssm.methods._around_linear import AroundLinear
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.models import GPSSM
 
@@ -19,7 +20,7 @@ def asked_states(method: Any) -> Iterator[int]:
     elif isinstance(method, list | tuple):
         for part in method:
             yield from asked_states(part)
-    elif isinstance(method, AbstractMethod | ModelSpec | GPSSM):
+    elif isinstance(method, AbstractMethod | AroundLinear | ModelSpec | GPSSM):
         for field in fields(method):
             value = getattr(method, field.name, None)
             if field.name in _NAMES and isinstance(value, int):

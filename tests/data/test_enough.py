@@ -64,6 +64,8 @@ def test_missing_measurements_do_not_count():
         (gpssm.Linear(6).then(gpssm.Variational(gpssm.ModelSpec(2))), [6, 2]),
         (gpssm.BestOf(gpssm.Linear(1), gpssm.Restarts(gpssm.Polished(2))), [1, 2]),
         (gpssm.Stacked({"a": gpssm.Linear(3), "b": gpssm.ARX(4)}), [3, 4]),
+        (gpssm.Marginal(gpssm.ModelSpec(4)), [4]),
+        (gpssm.Marginal(gpssm.methods.AroundLinear((5, 3))), [3]),
         (gpssm.Constant(), []),
     ],
     ids=str,

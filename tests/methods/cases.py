@@ -3,6 +3,7 @@
 import numpy as np
 
 import gpssm
+from gpssm.inference.marginal import ExactMoments, Parts
 from gpssm.methods import (
     ARX,
     GPNARX,
@@ -50,7 +51,9 @@ CASES: dict[str, AbstractMethod] = {
     "output error": OutputError(2, num_inducing=5, rounds=3, iterations=3),
     "marginal": Marginal(SPEC, guess=Differences(), rounds=2, iterations=5, draws=4),
     "marginal chosen": Marginal(SPEC, rounds=1, iterations=4, draws=0),
-    "marginal around linear": Marginal(AroundLinear(2, num_inducing=5), rounds=1, iterations=4, draws=0),
+    "marginal around linear": Marginal(
+        AroundLinear(2, num_inducing=5), rounds=1, iterations=4, draws=0, carry=ExactMoments(), parts=Parts(10, 5, 2)
+    ),
     "particle gibbs": ParticleGibbs(ModelSpec(1, num_inducing=5), sweeps=60, warmup=40, chains=2, particles=4),
     "network": NETWORK,
     "per step": POLISH,

@@ -49,28 +49,41 @@ def filtered(
     *,
     fitc: bool,
     sensitive: bool = True,
+    read: Bool[Array, " T"] | None = None,
+    judged: Bool[Array, " T"] | None = None,
 ) -> Filtered:
     """A Gaussian filter for a given function along one episode, from x[0] ~ N(0, I).
 
     With `fitc` what the inducing values leave unexplained counts as noise of the transition; without, it is left out
-    (DTC). Without `sensitive`, how innovations move with the function is left out.
+    (DTC). Without `sensitive`, how innovations move with the function is left out. Where a step is not `read`, its
+    outputs are predicted and not learnt from: a free run, whose innovations are its errors. Where it is not `judged`,
+    it is filtered and not told of.
     """
     dims, size = function.weights.shape
     size = size if sensitive else 0
     dtype = noise.dtype
 
-    def step(belief: Belief, now: tuple[Array, Array, Array, Array]) -> tuple[Belief, Filtered]:
-        y, u, observed, goes_on = now
-        belief, told = measured(belief, emission, y, observed)
-        moved = _moved(belief, function, noise, u, carry, fitc)
-        # Where the record has ended the state stays: what is computed there is finite and not used.
-        held = Belief(*(jnp.where(goes_on, after, before) for after, before in zip(moved, belief, strict=True)))
-        return held, told
+    def step(belief: Belief, now: tuple[Array, ...]) -> tuple[Belief, Filtered]:
+        y, u, observed, goes_on, reads = now
+        known, told = measured(belief, emission, y, observed)
+        if read is not None:
+            known = _either(reads, known, belief)
+        moved = _moved(known, function, noise, u, carry, fitc)
+        # Before a record begins and where it has ended the state stays: what is computed there is finite and not used.
+        return _either(goes_on, moved, known), told
 
     start = Belief(jnp.zeros(dims, dtype), jnp.eye(dims, dtype=dtype), jnp.zeros((dims, dims, size), dtype))
-    goes_on = jnp.concatenate([episode.valid[1:], jnp.zeros(1, bool)])
-    told = lax.scan(step, start, (episode.y, episode.u, episode.observed, goes_on))[1]
+    goes_on = jnp.concatenate([episode.valid[:-1] & episode.valid[1:], jnp.zeros(1, bool)])
+    reads = episode.valid if read is None else read
+    told = lax.scan(step, start, (episode.y, episode.u, episode.observed, goes_on, reads))[1]
+    if judged is not None:
+        rows = jnp.where(judged[:, None, None, None], told.rows, 0.0)
+        told = told._replace(log_evidence=jnp.where(judged, told.log_evidence, 0.0), rows=rows)
     return told._replace(log_evidence=jnp.sum(told.log_evidence))
+
+
+def _either(condition: Bool[Array, ""], one: Belief, other: Belief) -> Belief:
+    return Belief(*(jnp.where(condition, a, b) for a, b in zip(one, other, strict=True)))
 
 
 def measured(

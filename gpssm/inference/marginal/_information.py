@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_by_work
-from gpssm.inference.marginal._laplace import FilterLaplace, evidence_of, log_evidence_of
+from gpssm.inference.marginal._laplace import FilterLaplace
 from gpssm.models import GPSSM, Batch
 
 NEW = 0.6
@@ -68,9 +68,8 @@ def _at_draws(
     """log p(Y | v) at each of some values, and the mean of A'A over them."""
 
     def add(total: Array, values: Float[Array, "D M"]) -> tuple[Array, Array]:
-        found = evidence_of(model, values, batch, inference.carry, fitc=inference.fitc)
-        log_evidence = log_evidence_of(inference, model, values, batch, found.log_evidence)
-        return total + found.information, log_evidence
+        found = inference.evidence(model, values, batch)
+        return total + found.information, found.log_evidence
 
     size = drawn[0].size
     total, evidences = lax.scan(add, jnp.zeros((size, size), drawn.dtype), drawn)

@@ -1,7 +1,6 @@
 """States integrated out by a filter, the function by Laplace: the bound that marginal inference maximises."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,36 +17,14 @@ from gpssm.inference._base import AbstractInference, Needs
 from gpssm.inference._bound import Bound
 from gpssm.inference._defaults import default_rule
 from gpssm.inference.marginal._carry import AbstractCarry, OnNodes
-from gpssm.inference.marginal._filter import filtered
+from gpssm.inference.marginal._evidence import Evidence, evidence_of, sparse
+from gpssm.inference.marginal._free_runs import FreeRuns
 from gpssm.inference.marginal._function import GivenFunction
 from gpssm.inference.marginal._noise_prior import NoisePrior
+from gpssm.inference.marginal._parts import Parts
 from gpssm.inference.marginal._point_mass import PointMass
 from gpssm.inference.recognition import AbstractRecognition
-from gpssm.models import GPSSM, Batch, SparseGP
-
-
-class Evidence(NamedTuple):
-    """Of given inducing values v = (v_1 .. v_D), K = D M numbers in whitened coordinates."""
-
-    log_evidence: Float[Array, ""]
-    """log p(Y | v), states integrated out."""
-    information: Float[Array, "K K"]
-    """A'A: what the innovations tell of v, by Gauss and Newton. With the prior's I it is the precision of v."""
-    jitter: Float[Array, ""]
-
-
-def evidence_of(
-    model: GPSSM, values: Float[Array, "D M"], episodes: Batch, carry: AbstractCarry, *, fitc: bool
-) -> Evidence:
-    """Sums over the episodes of a batch."""
-    transition = _sparse(model)
-    function = GivenFunction.of(transition, values)
-    noise = transition.noise_variance()
-    found = jax.vmap(lambda e: filtered(function, noise, model.emission, e, carry, fitc=fitc))(episodes)
-    weighted = found.rows * jnp.sqrt(episodes.weight)[:, None, None, None, None]
-    rows = function.whitened(weighted.reshape(-1, *values.shape))
-    jitter = jnp.max(jnp.stack([basis.factor.jitter for basis in function.bases]))
-    return Evidence(jnp.sum(episodes.weight * found.log_evidence), rows.T @ rows, jitter)
+from gpssm.models import GPSSM, Batch
 
 
 class FilterLaplace(AbstractInference):
@@ -69,7 +46,13 @@ class FilterLaplace(AbstractInference):
     exact: PointMass | None = None
     """With one state: the filter that takes beliefs for what they are, for the likelihood. The information is the
     Gaussian filter's in any case."""
+    free: FreeRuns | None = None
+    parts: Parts = Parts()
     fitc: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self) -> None:
+        if self.exact is not None and self.free is not None:
+            raise ValueError("exact=...: free runs are by the Gaussian filter, which leaves nothing to the exact one")
 
     @classmethod
     def about(
@@ -80,41 +63,58 @@ class FilterLaplace(AbstractInference):
         carry: AbstractCarry | None = None,
         prior: NoisePrior = NoisePrior(),
         exact: PointMass | None = None,
+        free: FreeRuns | None = None,
+        parts: Parts = Parts(),
         fitc: bool = False,
     ) -> "FilterLaplace":
         """About the inducing values that the model holds, in the metric of their own posterior."""
         values = whitened_values(model)
         size, steps = values.size, float(np.sum(np.asarray(batch.valid)))
-        carry = OnNodes(default_rule(model.state_dim)) if carry is None else carry
-        precision = np.eye(size) + np.asarray(information_at(model, values, batch, carry, fitc))
-        spread = np.sqrt(steps) * np.linalg.cholesky(np.linalg.inv(precision))
-        return cls(
+        plain = cls(
             at=jnp.zeros(size),
             centre=paramax.non_trainable(values),
-            spread=paramax.non_trainable(jnp.asarray(spread)),
-            carry=carry,
+            spread=paramax.non_trainable(jnp.zeros((size, size))),
+            carry=OnNodes(default_rule(model.state_dim)) if carry is None else carry,
             prior=prior,
             exact=exact,
+            free=free if free is not None and free.share else None,
+            parts=parts,
             fitc=fitc,
         )
+        precision = np.eye(size) + np.asarray(information_at(plain, model, values, batch))
+        spread = np.sqrt(steps) * np.linalg.cholesky(np.linalg.inv(precision))
+        return replace(plain, spread=paramax.non_trainable(jnp.asarray(spread)))
 
     def values(self) -> Float[Array, "D M"]:
         """The inducing values."""
         centre = val(self.centre)
         return centre + jnp.reshape(val(self.spread) @ self.at, centre.shape)
 
+    def by_gaussians(self, model: GPSSM, values: Float[Array, "D M"], batch: Batch) -> Evidence:
+        """Of any values, by the Gaussian filter."""
+        return evidence_of(model, values, batch, self.carry, fitc=self.fitc, free=self.free, parts=self.parts)
+
+    def evidence(self, model: GPSSM, values: Float[Array, "D M"], batch: Batch) -> Evidence:
+        """The same, with log p(Y | v) by the exact filter where there is one."""
+        found, exact = self.by_gaussians(model, values, batch), self.exact
+        if exact is None:
+            return found
+        function, noise = GivenFunction.of(sparse(model), values), model.transition.noise_variance()
+        told = jax.vmap(lambda e: exact.log_evidence(function, noise, model.emission, e, fitc=self.fitc))(batch)
+        return found._replace(log_evidence=jnp.sum(batch.weight * told))
+
     def bound(
         self, model: GPSSM, batch: Batch, *, share: AbstractShare = Unsharded(), key: PRNGKeyArray
     ) -> tuple[Bound, None]:
         """Laplace's approximation to the log-evidence, with the prior of the noises."""
         values = self.values()
-        found = evidence_of(model, values, batch, self.carry, fitc=self.fitc)
+        found = self.evidence(model, values, batch)
         information = share.total(found.information)
         precision = factorise(jnp.eye(values.size) + information, rounding_jitter(information.dtype))
         once = share.fraction()
         bound = Bound.of(
             {
-                "likelihood": log_evidence_of(self, model, values, batch, found.log_evidence),
+                "likelihood": found.log_evidence,
                 "inducing": -0.5 * once * jnp.sum(values**2),
                 "volume": -0.5 * once * precision.log_det(),
                 "noise prior": once * self.prior.log_prob(model),
@@ -131,12 +131,12 @@ class FilterLaplace(AbstractInference):
     def finish(self, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> GPSSM:
         """The inducing values, and of their covariance the blocks of each state dimension."""
         values = self.values()
-        precision = np.eye(values.size) + np.asarray(information_at(model, values, batch, self.carry, self.fitc))
+        precision = np.eye(values.size) + np.asarray(information_at(self, model, values, batch))
         return with_posterior(model, values, np.linalg.inv(precision))
 
     def held(self, model: GPSSM) -> PyTree:
         """q(u) of the model: the values are parameters of the inference."""
-        transition = _sparse(model)
+        transition = sparse(model)
         return (transition.q_mean, transition.q_chol)
 
     def needs(self) -> Needs:
@@ -151,35 +151,18 @@ class FilterLaplace(AbstractInference):
         return self
 
 
-def log_evidence_of(
-    inference: FilterLaplace,
-    model: GPSSM,
-    values: Float[Array, "D M"],
-    batch: Batch,
-    by_gaussians: Float[Array, ""],
-) -> Float[Array, ""]:
-    """log p(Y | v): what the Gaussian filter says, or what the exact one does, where there is one."""
-    exact = inference.exact
-    if exact is None:
-        return by_gaussians
-    function, noise = GivenFunction.of(_sparse(model), values), model.transition.noise_variance()
-    fitc = inference.fitc
-    found = jax.vmap(lambda e: exact.log_evidence(function, noise, model.emission, e, fitc=fitc))(batch)
-    return jnp.sum(batch.weight * found)
-
-
-@compile_by_work(lambda model, values, batch, carry, fitc: batch.valid.size)
+@compile_by_work(lambda inference, model, values, batch: batch.valid.size)
 def information_at(
-    model: GPSSM, values: Float[Array, "D M"], batch: Batch, carry: AbstractCarry, fitc: bool
+    inference: FilterLaplace, model: GPSSM, values: Float[Array, "D M"], batch: Batch
 ) -> Float[Array, "K K"]:
     """A'A at given inducing values."""
-    return evidence_of(model, values, batch, carry, fitc=fitc).information
+    return inference.by_gaussians(model, values, batch).information
 
 
 @compile_for_setup
 def whitened_values(model: GPSSM) -> Float[Array, "D M"]:
     """The mean of q(v)."""
-    return _sparse(model).condition().q_mean
+    return sparse(model).condition().q_mean
 
 
 def with_posterior(model: GPSSM, values: Float[Array, "D M"], covariance: Float[np.ndarray, "K K"]) -> GPSSM:
@@ -188,13 +171,5 @@ def with_posterior(model: GPSSM, values: Float[Array, "D M"], covariance: Float[
     blocks = np.asarray(covariance).reshape(dims, size, dims, size)
     chols = np.stack([np.linalg.cholesky(blocks[d, :, d] + 1e-14 * np.eye(size)) for d in range(dims)])
     told = LowerTriangular.of(jnp.asarray(chols))
-    transition = replace(_sparse(model), q_mean=jnp.asarray(values), q_chol=told, whitened=True)
+    transition = replace(sparse(model), q_mean=jnp.asarray(values), q_chol=told, whitened=True)
     return eqx.tree_at(lambda m: m.transition, model, transition)
-
-
-def _sparse(model: GPSSM) -> SparseGP:
-    if not isinstance(model.transition, SparseGP):
-        raise TypeError(
-            f"marginal inference integrates over a GP, and {type(model.transition).__name__} has none: use a SparseGP"
-        )
-    return model.transition

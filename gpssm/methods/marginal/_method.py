@@ -21,8 +21,10 @@ from gpssm.inference._defaults import coarse_rule
 from gpssm.inference.marginal import (
     AbstractCarry,
     FilterLaplace,
+    FreeRuns,
     NoisePrior,
     OnNodes,
+    Parts,
     PointMass,
     function_posterior,
     with_posterior,
@@ -75,11 +77,17 @@ class Marginal(AbstractMethod):
     then has everything. The evidence judges single steps, and may rise long after free runs have become worse. None:
     with `AroundLinear`."""
     carry: AbstractCarry | None = None
-    """How the filter takes moments. None: Gauss-Hermite nodes up to three states, cubature beyond, and with
-    `AroundLinear`, where the GP is slow."""
+    """How the filter takes moments: `OnNodes`, `ExactMoments` or `Tangent`. None: Gauss-Hermite nodes up to three
+    states, cubature beyond, and with `AroundLinear`, where the GP is slow."""
     exact: PointMass | None = PointMass()
     """The filter on a grid for a single state; None never uses it."""
     prior: NoisePrior = NoisePrior()
+    free: FreeRuns | None = None
+    """A share of free runs in what is maximised, for long runs of systems that no model of this size explains. None:
+    with `AroundLinear`, the share that `FreeRuns()` has; `FreeRuns(0.0)` maximises the evidence alone."""
+    parts: Parts = Parts()
+    """Long records in pieces that are filtered side by side, and many pieces some at a time. The filter on a grid takes
+    records whole."""
     fitc: bool = False
     """Whether variance that the inducing values leave unexplained counts as process noise in training (FITC, for rough
     kernels), or not (DTC)."""
@@ -112,9 +120,9 @@ class Marginal(AbstractMethod):
             if self.model.states > data.episodes.num_outputs:
                 return self._chosen(data, run, key)
             return replace(self, guess=SubspaceStates()).fit(data, run, key=key).by(self)
-        if isinstance(self.model, AroundLinear) and self.carry is None:
-            nodes = OnNodes(coarse_rule(max(self.model.choices)))
-            return replace(self, carry=nodes).fit(data, run, key=key).by(self)
+        if isinstance(self.model, AroundLinear) and (self.carry is None or self.free is None):
+            carry = self.carry or OnNodes(coarse_rule(max(self.model.choices)))
+            return replace(self, carry=carry, free=self.free or FreeRuns()).fit(data, run, key=key).by(self)
         if self.rounds and (isinstance(self.model, AroundLinear) if self.watch is None else self.watch):
             return self._watched(data, run, key)
         return self._trained(self._first(data, run, key), data, run, key)
@@ -208,11 +216,18 @@ class Marginal(AbstractMethod):
 
     def _about(self, model: GPSSM, batch: Batch, exact: PointMass | None) -> FilterLaplace:
         return FilterLaplace.about(
-            model, batch, carry=self.carry, prior=self.prior, exact=exact, fitc=self.fitc
-        )  # fmt: skip
+            model,
+            batch,
+            carry=self.carry,
+            prior=self.prior,
+            exact=exact,
+            free=self.free,
+            parts=self.parts,
+            fitc=self.fitc,
+        )
 
     def _needs_exact(self, model: GPSSM, batch: Batch, run: Run) -> bool:
-        if self.exact is None or model.state_dim != 1:
+        if self.exact is None or model.state_dim != 1 or (self.free is not None and self.free.share):
             return False
         # On the grid nothing is drawn.
         gap = filter_gap(self._about(model, batch, None), model, batch, key=jr.key(0))
@@ -242,7 +257,7 @@ class Marginal(AbstractMethod):
         if not stopped:
             evidence = float(history.bound[-1]) if len(history.bound) else posterior.elbo / history.num_steps
             gap = filter_gap(inference, model, batch, key=check_key)
-            for remark in remarks(model, batch, evidence, posterior, gap, exact is not None):
+            for remark in remarks(inference, model, batch, evidence, posterior, gap):
                 history.events.append(remark)
                 run.say(remark)
         system = System(model, data.scaler, data.channels, joint=joint)

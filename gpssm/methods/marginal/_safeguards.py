@@ -15,9 +15,8 @@ from gpssm.inference.marginal import (
     FilterLaplace,
     FunctionPosterior,
     GivenFunction,
+    Parts,
     PointMass,
-    evidence_of,
-    log_evidence_of,
     particle_log_evidence,
 )
 from gpssm.methods._copies import copies_measurements
@@ -55,11 +54,14 @@ def filter_gap(inference: FilterLaplace, model: GPSSM, batch: Batch, *, key: PRN
 def _gap(
     inference: FilterLaplace, model: GPSSM, batch: Batch, key: PRNGKeyArray
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    grid = inference.exact or PointMass()
+    # Of whole records, and of nothing but the evidence.
+    inference = replace(inference, exact=None, free=None, parts=Parts())
     values, fitc = inference.values(), inference.fitc
-    gaussian = evidence_of(model, values, batch, inference.carry, fitc=fitc).log_evidence
+    gaussian = inference.evidence(model, values, batch).log_evidence
     if model.state_dim == 1:
-        on_grid = replace(inference, exact=inference.exact or PointMass())
-        return gaussian - log_evidence_of(on_grid, model, values, batch, gaussian), jnp.zeros_like(gaussian)
+        exact = replace(inference, exact=grid).evidence(model, values, batch).log_evidence
+        return gaussian - exact, jnp.zeros_like(gaussian)
     assert isinstance(model.transition, SparseGP)
     function, noise = GivenFunction.of(model.transition, values), model.transition.noise_variance()
 
@@ -75,16 +77,17 @@ def _gap(
 
 
 def remarks(
-    model: GPSSM, batch: Batch, evidence: float, posterior: FunctionPosterior, gap: Gap, on_grid: bool
+    inference: FilterLaplace, model: GPSSM, batch: Batch, evidence: float, posterior: FunctionPosterior, gap: Gap
 ) -> list[str]:
     """Sentences for the console and the history; `evidence` is Laplace's, in nats a step."""
+    on_grid, name = inference.exact is not None, "evidence" if inference.free is None else "evidence with free runs"
     steps, measured = float(np.sum(np.asarray(batch.valid))), int(np.sum(np.asarray(batch.observed)))
     assert isinstance(model.transition, SparseGP)
     bound, size = posterior.elbo / steps, model.transition.q_mean.size
     verb, lost = "would be" if on_grid else "is", not gap.doubt <= WRONG_FILTER
     judged = "could not be checked" if lost else f"{verb} off by {gap.off:+.4f}"
     told = [
-        f"Laplace evidence {evidence:.4f} a step, bound of the same posterior {bound:.4f}; the evidence of a Gaussian "
+        f"Laplace {name} {evidence:.4f} a step, bound of the same posterior {bound:.4f}; the evidence of a Gaussian "
         f"filter {judged}; {size} inducing values for {measured} measured numbers"
     ]
     if lost:
@@ -99,7 +102,7 @@ def remarks(
         )
     if evidence - bound > TOO_NARROW:
         told.append(
-            f"Laplace's evidence exceeds the bound by {evidence - bound:.2f} nats a step: the fit is too sure of "
+            f"Laplace's {name} exceeds the bound by {evidence - bound:.2f} nats a step: the fit is too sure of "
             "itself; use fewer inducing points or more data"
         )
     if 2 * size > measured:
