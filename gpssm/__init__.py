@@ -10,8 +10,8 @@ from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-BEGAN = time.time_ns()
-"""Before any other module of the package was read: what is written there later may not be what runs."""
+BEGAN = globals().get("BEGAN") or time.time_ns()
+"""Before any other module of the package was read, the first time: what is written there later may not be what runs."""
 
 # Importing JAX takes a second or more. Nothing is imported before it is asked for, so that the command line answers at
 # once and data are checked without JAX. Type checkers read `__init__.pyi`, which says the same.

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from gpssm._core._fingerprint import LIBRARIES, UnknownError, code_pieces, is_known
 
 PACKAGE = Path(__file__).parents[1]
+_PLACE = os.stat(PACKAGE)
+"""A folder that is exchanged as a whole keeps the times of what is in it."""
 Dispatch = TypeVar("Dispatch", bound=Callable[..., Any])
 _dispatches: list[Any] = []
 
@@ -33,9 +35,29 @@ def code_state() -> bytes:
         digest.update(f"{len(piece)}:".encode() + piece)
     # What has been changed while Python runs may have been imported before, or after: nobody knows what will be traced.
     began: int = sys.modules[PACKAGE.name].BEGAN
-    if max((*_changes(os.fspath(PACKAGE)), *map(_change, elsewhere))) > began:
+    # Other libraries may have been imported, and then exchanged, long before this one.
+    changed = any(_change(path) > process_began(began) for path in elsewhere)
+    if changed or max(_changes(os.fspath(PACKAGE))) > began or not os.path.samestat(os.stat(PACKAGE), _PLACE):
         raise UnknownError("the code was changed while it runs")
     return digest.digest()
+
+
+@cache
+def process_began(latest: int) -> int:
+    """When Python started, in nanoseconds, to about a second and rather too early; where nobody says, the latest time
+    that it can have been."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+        began = (int(booted.split()[1]) + ticks // os.sysconf("SC_CLK_TCK")) * 10**9
+    except (OSError, ValueError, IndexError, StopIteration):
+        return latest
+    # Some containers tell the time of another machine.
+    return began if latest - LONGEST < began < latest else latest
+
+
+LONGEST = 30 * 86_400 * 10**9
+"""A process of which it is said that it has run for longer is not believed."""
 
 
 def _rules() -> Iterator[bytes]:
@@ -47,11 +69,26 @@ def _rules() -> Iterator[bytes]:
                 if isinstance(kind, ABCMeta) and _is_open(kind):
                     raise UnknownError(f"{kind.__qualname__} may stand for known classes")
                 continue
-            names = getattr(registered, "__globals__", {})
-            if str(names.get("__name__")).partition(".")[0] != PACKAGE.name:
+            if not _is_written_in(registered, PACKAGE.name):
                 raise UnknownError(f"{kind.__qualname__} of {function.__name__} is somebody's own")
             yield f"{function.__qualname__} {kind.__module__} {kind.__qualname__}".encode()
             yield from code_pieces(registered.__code__)
+    # Parameters of GPJax are numbers without bounds, by a rule for each kind of bounds.
+    bounds = sys.modules.get("numpyro.distributions")
+    for kind, registered in bounds.biject_to._registry.items() if bounds else ():
+        if is_known(kind.__module__):
+            if not _is_written_in(registered, "numpyro", "gpjax"):
+                raise UnknownError(f"{kind.__qualname__} is met in somebody's own way")
+            yield f"biject_to {kind.__module__} {kind.__qualname__}".encode()
+            yield from code_pieces(registered.__code__)
+
+
+def _is_written_in(rule: Any, *packages: str) -> bool:
+    """Whether all that a rule does is seen in its code, which is that of one of these packages."""
+    # One that was wrapped does what it closes over, whoever has wrapped it.
+    names = getattr(rule, "__globals__", {})
+    closed = getattr(rule, "__closure__", None) is None
+    return closed and str(names.get("__name__")).partition(".")[0] in packages
 
 
 def _is_open(kind: type) -> bool:

@@ -61,6 +61,8 @@ def _pieces(value: Any, within: tuple[int, ...]) -> Iterable[bytes]:
             raise UnknownError(f"an array of {value.dtype}")
         if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
             raise UnknownError(f"a {type(value).__qualname__}")
+        if isinstance(value, np.generic) and type(value) is not value.dtype.type:
+            raise UnknownError(f"a {type(value).__qualname__}")
         held, weak = np.asarray(value), getattr(value, "weak_type", False)
         if held.dtype.hasobject or held.dtype.kind not in "biufcV":
             raise UnknownError(f"an array of {held.dtype}")
@@ -75,7 +77,7 @@ def _pieces(value: Any, within: tuple[int, ...]) -> Iterable[bytes]:
         yield b"no value"
     elif isinstance(value, slice):
         yield from _several("slice", [value.start, value.stop, value.step], below)
-    elif isinstance(value, partial):
+    elif type(value) is partial:
         yield from _several("partial", [value.func, value.args, value.keywords], below)
     elif isinstance(value, MethodType):
         yield from _several("method", [value.__self__, value.__func__], below)

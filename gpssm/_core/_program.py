@@ -6,6 +6,7 @@ on the machine, which is not known before the first call.
 """
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from weakref import WeakSet
 import equinox as eqx
 import jax
 import numpy as np
+from jax._src import config
 from jax.core import Tracer
 from jax.sharding import SingleDeviceSharding
 
@@ -30,8 +32,23 @@ MANY = 1000
 process has only so many."""
 SETTINGS = tuple(name for name in dir(jax.config) if name.startswith("jax_") and not name.startswith(_NO_MATTER))
 """Settings of JAX under which another program may be traced: all but those of caches and messages."""
+FLAGS = tuple(sorted(name for name in set(jax.config.values) - set(SETTINGS) if not name.startswith(_NO_MATTER)))
+"""The same that JAX holds by name only."""
 UNUSUAL = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks", "jax_default_device")
 """Settings of JAX under which its own way is taken."""
+
+
+def _contexts() -> tuple[tuple[int, object], ...]:
+    """Position and usual value of what else a trace depends on, such as a mesh that one is within. It has no name in
+    the settings, and some of it none that could be written down."""
+    usual = enumerate(config.trace_context())
+    if not hasattr(config, "trace_context_names"):  # older versions of JAX
+        return tuple((i, value) for i, value in usual if value is None or value == ())
+    names = config.trace_context_names()
+    return tuple((i, value) for i, value in usual if names[i] not in SETTINGS)
+
+
+_CONTEXTS = _contexts()
 
 
 class Program(Generic[P, R]):
@@ -48,7 +65,13 @@ class Program(Generic[P, R]):
         leaves, structure = jax.tree.flatten((bound.args, bound.kwargs))
         if not _is_usual(leaves):
             return self._in_jaxs_way(*args, **kwargs)
-        return self._executable(leaves, structure)(leaves)
+        try:
+            return self._executable(leaves, structure)(leaves)
+        except ValueError:
+            # Arrays may be laid out in their own way, for which a compiled program is not made; JAX makes another.
+            if all(map(_is_laid_out_as_usual, leaves)):
+                raise
+            return self._in_jaxs_way(*args, **kwargs)
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """What the compiler would be given, for those who look at it."""
@@ -62,7 +85,9 @@ class Program(Generic[P, R]):
     def _executable(self, leaves: list[Any], structure: Any) -> "Executable":
         _follow_jax()
         form = tuple(_form(leaf) for leaf in leaves)
-        kind = (structure, form, tuple(str(getattr(jax.config, name)) for name in SETTINGS))
+        settings = (getattr(jax.config, name) for name in SETTINGS)
+        flags = (jax.config.values.get(name) for name in FLAGS)
+        kind = (structure, form, tuple(map(str, (*settings, *flags))))
         made = self._made.get(kind)
         if made is None:
             if len(self._made) >= MANY:
@@ -87,7 +112,9 @@ class Program(Generic[P, R]):
         self._made[kind] = made
         return made
 
-    def _compiled(self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path | None) -> "Executable":
+    def _compiled(
+        self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path | None, again: str = ""
+    ) -> "Executable":
         structure, answer = kind[0], []
         function: Callable[..., Any] = self._function
 
@@ -101,12 +128,14 @@ class Program(Generic[P, R]):
 
         # JAX keeps programs, too, and one that it has read from disk cannot be written once more: those that are kept
         # here have a name of their own, which no other state of the code finds there.
-        told = "" if name is None else f"_{name.stem[:12]}"
+        told = "" if name is None else f"_{name.stem[:12]}{again}"
         flat.__name__ = flat.__qualname__ = f"{self._function.__name__}{told}"
         with _ready.watching() as reads:
             compiled = jax.jit(flat, compiler_options=options).lower(_arrays(leaves)).compile()
         if name is not None and not reads:
             _ready.save(name, structure, compiled, *answer)
+        elif name is not None and not again and _ready.is_first_to_mend(name):
+            return self._compiled(leaves, kind, options, name, again=f"_{os.urandom(4).hex()}")
         return Executable(compiled, *answer)
 
 
@@ -147,8 +176,8 @@ class Executable:
 
 def _form(leaf: Any) -> object:
     if not _is_array(leaf):
-        # One and True are equal, and not the same.
-        return type(leaf), leaf
+        # One and True are equal, and not the same; so are zero and minus zero.
+        return type(leaf), leaf.hex() if type(leaf) is float else leaf
     return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
 
 
@@ -164,7 +193,20 @@ def _is_usual(leaves: list[Any]) -> bool:
     """Whether everything lies on the one CPU that there is, and nothing is being traced or debugged."""
     if jax.default_backend() != "cpu" or jax.device_count() > 1:
         return False
+    now = config.trace_context()
+    if any(now[i] != value for i, value in _CONTEXTS):
+        return False
     if any(getattr(jax.config, name) for name in UNUSUAL) or any(isinstance(leaf, Tracer) for leaf in leaves):
         return False
     # What is spread over a mesh, be it of one device, is laid out in its own way.
     return all(isinstance(leaf.sharding, SingleDeviceSharding) for leaf in leaves if isinstance(leaf, jax.Array))
+
+
+def _is_laid_out_as_usual(leaf: Any) -> bool:
+    if not isinstance(leaf, jax.Array):
+        return True
+    # The type checker does not know of formats.
+    layout: Any = getattr(leaf, "format", None)
+    order = getattr(getattr(layout, "layout", None), "major_to_minor", None)
+    kind = leaf.sharding.memory_kind
+    return order in (None, tuple(range(leaf.ndim))) and kind in (None, jax.devices()[0].default_memory().kind)

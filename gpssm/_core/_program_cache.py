@@ -14,6 +14,7 @@ from pathlib import Path
 
 SWITCH = "GPSSM_CACHE"
 """The environment variable: a folder, or `off`."""
+PREFIX = "programs-"
 LARGEST = 1 << 30
 """Bytes; beyond this the programs that were not used for longest are removed."""
 
@@ -35,7 +36,7 @@ def keep_programs() -> Path | None:
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _trim(folder)
+        make_room(folder)
     except OSError:
         return None  # a home that cannot be written to costs time, and nothing else
     jax.config.update("jax_compilation_cache_dir", str(folder))
@@ -52,7 +53,12 @@ def program_folder() -> Path | None:
     wanted = os.environ.get(SWITCH, "")
     if wanted.lower() in ("off", "0", "no", "false"):
         return None
-    return (Path(wanted).expanduser() if wanted else _cache_home() / "gpssm") / f"programs-{_machine()}"
+    try:
+        # Wherever the process goes from here.
+        home = Path(wanted).expanduser().absolute() if wanted else _cache_home() / "gpssm"
+    except (OSError, RuntimeError):
+        return None  # nobody's home, as in some containers
+    return home / f"{PREFIX}{_machine()}"
 
 
 def _machine() -> str:
@@ -72,10 +78,11 @@ def _cache_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _trim(folder: Path, largest: int = LARGEST) -> None:
-    """Remove the files that were not used for longest, half of what may be kept at a time."""
+def make_room(folder: Path, largest: int = LARGEST) -> None:
+    """Remove the files that were not used for longest, half of what may be kept at a time, of all machines that share
+    this home."""
     files = []
-    for path in folder.iterdir():
+    for path in folder.parent.glob(f"{PREFIX}*/*"):
         with suppress(OSError):  # another process may have taken it away since
             if path.is_file():
                 files.append((path.stat(), path))

@@ -1,9 +1,11 @@
 """Programs that were traced and compiled by an earlier process, on disk beside those that JAX keeps."""
 
+import itertools
 import logging
 import os
 import pickle
 import re
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -15,18 +17,23 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from equinox._config import EQX_ON_ERROR
+from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from gpssm._core import _skeleton
 from gpssm._core._code_state import code_state
 from gpssm._core._fingerprint import UnknownError, fingerprint
-from gpssm._core._program_cache import keep_programs
+from gpssm._core._program_cache import keep_programs, make_room
 
 log = logging.getLogger("gpssm")
 Found = tuple[jax.stages.Compiled, Any, tuple[tuple[Any] | None, ...]]
 SUFFIX = ".ready"
 READ = "/jax/compilation_cache/cache_hits"
 """What JAX tells when it has found a program on disk."""
+OFTEN = 200
+"""After so many programs a process looks whether there is still room for more."""
+_saved = itertools.count(1)
 LAPACK = "lapack_"
 CALLED = re.compile(r'custom_call_target="([^"]*)"')
 """Functions outside of it that a program calls."""
@@ -48,18 +55,20 @@ def name_of(function: object, options: dict[str, Any] | None, kind: tuple[Any, .
 
 
 @cache
-def _flags() -> tuple[str | None, ...]:
-    """What XLA and Equinox have read when they began; later it may be something else, and they do not look again."""
-    return tuple(os.environ.get(variable) for variable in ("XLA_FLAGS", "EQX_ON_ERROR"))
+def _flags() -> tuple[bytes, str]:
+    """What XLA and Equinox have read when they began. They are asked: their variables may say something else since, or
+    name a file with other contents."""
+    jax.devices()
+    return xla_client.CompileOptions().SerializeAsString(), EQX_ON_ERROR
 
 
 def load(name: Path, given: Any) -> Found | None:
     """The program for arguments of the structure `given`, if it is there and whole."""
     try:
-        held = name.read_bytes()
+        held = _read(name)
         digest, payload = held[:32], held[32:]
         if sha256(payload).digest() != digest:
-            return None
+            raise ValueError("damaged")
         # No less to be trusted than the programs in the same folder, which are run.
         program, arguments, answer = pickle.loads(payload)
         inputs = jax.tree.structure(((list(range(arguments)),), {}))
@@ -75,7 +84,31 @@ def load(name: Path, given: Any) -> Found | None:
     except Exception as problem:
         # Whatever is wrong with it, the program can be compiled once more.
         log.debug("%s is not used: %s", name, problem)
+        with suppress(OSError):
+            name.unlink()
         return None
+
+
+def _read(name: Path) -> bytes:
+    """What is in the file, if it is one and nobody else has put it there: programs are run."""
+    # A pipe under this name would be waited for.
+    with open(os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+        told = os.fstat(file.fileno())
+        if not stat.S_ISREG(told.st_mode):
+            raise ValueError("no file")
+        if os.name == "posix" and told.st_uid not in (0, os.geteuid()):
+            raise ValueError("of somebody else")
+        return file.read()
+
+
+def is_first_to_mend(name: Path) -> bool:
+    """Whether nobody has tried before to put back a program that is gone, though JAX still has its own copy. Not every
+    program can be kept, and those that cannot are not compiled for that again and again."""
+    try:
+        name.with_suffix(".mended").touch(exist_ok=False)
+    except OSError:
+        return False
+    return True
 
 
 def save(
@@ -103,6 +136,8 @@ def save(
             with os.fdopen(handle, "wb") as file:
                 file.write(sha256(payload).digest() + payload)
             os.replace(draft, name)
+            if next(_saved) % OFTEN == 0:
+                make_room(name.parent)
         except BaseException:
             os.unlink(draft)
             raise

@@ -13,15 +13,17 @@ from typing import Any
 
 import jax
 
-Name = tuple[Any, ...]
+Name = tuple[Any, ...] | str
+"""A class and the name of its argument; or, as text, the number of a part of what was given: a number by itself may be
+such a part, and would be named without end."""
 
 
 def dumps(answer: Any, given: Any) -> bytes:
     """The answer, made from arguments of the structure `given`."""
     names: dict[int, Name] = {}
     for kind, _ in _nodes(jax.tree.structure(answer)):
-        names |= {id(value): ("default", kind, name) for name, value in _defaults(kind).items()}
-    names |= {id(value): ("given", i) for i, value in enumerate(_fixed(given))}
+        names |= {id(value): (kind, name) for name, value in _defaults(kind).items()}
+    names |= {id(value): str(i) for i, value in enumerate(_fixed(given))}
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj: Any) -> Name | None:
@@ -38,7 +40,7 @@ def loads(written: bytes, given: Any) -> Any:
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, pid: Name) -> Any:
-            return parts[pid[1]] if pid[0] == "given" else _defaults(pid[1])[pid[2]]
+            return parts[int(pid)] if isinstance(pid, str) else _defaults(pid[0])[pid[1]]
 
     return Unpickler(io.BytesIO(written)).load()
 

@@ -74,6 +74,15 @@ def activation(x):
     return 2.0 * x
 
 
+class Twice(partial):
+    def __call__(self, *args, **kwargs):
+        return 2 * super().__call__(*args, **kwargs)
+
+
+class Number(np.float64):
+    """Of somebody's."""
+
+
 @jax.tree_util.register_static
 class Static(partial):
     """A tree that is its own fixed part."""
@@ -86,6 +95,8 @@ OTHERS = [
     np.ma.zeros(2),
     np.array([None]),
     np.matrix(1),
+    Twice(jnp.tanh),
+    Number(1.0),
 ]
 
 
@@ -135,6 +146,7 @@ def test_code_that_is_changed_while_it_runs_has_no_state(tmp_path, monkeypatch):
     source.parent.mkdir()
     source.write_text("x = 1")
     monkeypatch.setattr(_code_state, "PACKAGE", tmp_path)
+    monkeypatch.setattr(_code_state, "_PLACE", os.stat(tmp_path))
     monkeypatch.setitem(sys.modules, tmp_path.name, SimpleNamespace(BEGAN=time.time_ns() + 10**9))
     monkeypatch.setattr(_code_state, "_rules", lambda: ())
     before = _code_state.code_state()
@@ -144,6 +156,56 @@ def test_code_that_is_changed_while_it_runs_has_no_state(tmp_path, monkeypatch):
     os.utime(source, (0, 0))
     with pytest.raises(UnknownError, match="while it runs"):
         _code_state.code_state()
+
+
+def test_a_folder_that_is_exchanged_as_a_whole_has_no_state(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(f"x = '{name}'")
+    package = tmp_path / "current"
+    package.symlink_to("one")
+    monkeypatch.setattr(_code_state, "PACKAGE", package)
+    monkeypatch.setattr(_code_state, "_PLACE", os.stat(package))
+    monkeypatch.setitem(sys.modules, "current", SimpleNamespace(BEGAN=time.time_ns() + 10**9))
+    monkeypatch.setattr(_code_state, "_rules", lambda: ())
+    _code_state.code_state()
+    package.unlink()
+    package.symlink_to("two")
+    with pytest.raises(UnknownError, match="while it runs"):
+        _code_state.code_state()
+
+
+def test_libraries_that_were_exchanged_since_python_began_have_no_state(tmp_path, monkeypatch):
+    """They may have been imported before that, and this package after it."""
+    monkeypatch.setattr(_code_state, "_state", lambda package: (b"", (str(tmp_path),)))
+    monkeypatch.setattr(_code_state, "_rules", lambda: ())
+    monkeypatch.setattr(_code_state, "_changes", lambda folder: (0,))
+    monkeypatch.setitem(sys.modules, "gpssm", SimpleNamespace(BEGAN=time.time_ns() + 10**9))
+    with pytest.raises(UnknownError, match="while it runs"):
+        _code_state.code_state()
+
+
+def test_when_python_began_is_told_rather_too_early():
+    # Importing the tests has taken a second or more.
+    _code_state.process_began.cache_clear()
+    now = time.time_ns()
+    assert now - 86_400 * 10**9 < _code_state.process_began(now) <= now
+    assert _code_state.process_began(5) == 5  # no clock that was believed says so
+
+
+def test_bounds_that_somebody_meets_in_their_own_way_are_seen(monkeypatch):
+    import numpyro.distributions as dist
+
+    positive = type(dist.constraints.positive)
+    held = dict(dist.biject_to._registry)
+    monkeypatch.setattr(dist.biject_to, "_registry", held)
+    honest = list(_code_state._rules())
+    held[positive] = lambda constraint: dist.transforms.ExpTransform()
+    with pytest.raises(UnknownError, match="own way"):
+        list(_code_state._rules())
+    # Another of their own rules is seen as well.
+    held[positive] = held[type(dist.constraints.real)]
+    assert list(_code_state._rules()) != honest
 
 
 def test_rules_that_somebody_has_said_anew_are_seen(monkeypatch):

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from gpjax.kernels import RBF
 
+from gpssm._core import _skeleton
 from gpssm._core._program import Program
 
 ROOT = Path(__file__).parents[2]
@@ -151,7 +153,7 @@ def test_what_may_be_another_program_is_traced(tmp_path: Path):
     for change in (
         {"kernel": "RBF(n_dims=1, lengthscale=1.0) + RBF(n_dims=1)"},
         {"before": "jax.config.update('jax_default_matmul_precision', 'float32')"},
-        {"XLA_FLAGS": "--xla_cpu_enable_fast_math=false"},
+        {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
         # Another state of the code.
         {"before": "from gpssm._core import _code_state; _code_state._state = lambda package: (b'other', ())"},
     ):
@@ -191,7 +193,55 @@ def test_a_damaged_file_costs_time_and_nothing_else(tmp_path: Path, damage: str)
             "another": b"x" * len(held),
         }[damage]
     )
+    # JAX gives it the copy of its own, which cannot be written once more: it is compiled anew for those that follow.
+    assert run(tmp_path) == (2, expected)
+    assert run(tmp_path) == (0, expected)
+    # What cannot be kept for another reason is not compiled for that again and again.
+    for path in ready(tmp_path):
+        path.unlink()
     assert run(tmp_path) == (1, expected)
+
+
+@pytest.mark.system
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only the administrator gives files away")
+def test_a_program_that_somebody_else_has_put_there_is_not_run(tmp_path: Path):
+    expected = run(tmp_path)[1]
+    (path,) = ready(tmp_path)
+    os.chown(path, 54321, 54321)
+    assert run(tmp_path) == (2, expected)
+    (path,) = ready(tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    assert run(tmp_path) == (1, expected)
+
+
+def test_within_a_mesh_programs_are_those_of_jax():
+    program = _plainly(lambda x: jnp.ones(4) + x.sum())
+    x = jnp.ones(3)
+    program(x)
+    with jax.set_mesh(jax.make_mesh((1,), ("a",))):
+        there = program(np.ones(3)).sharding
+    assert there != program(x).sharding == jax.jit(lambda x: x + 1)(x).sharding
+
+
+def test_arrays_that_are_laid_out_in_their_own_way_are_taken():
+    from jax.experimental.layout import Format, Layout
+
+    program, x = _plainly(lambda x: 2.0 * x), jnp.arange(6.0).reshape(2, 3)
+    expected = program(x)
+    turned = jax.device_put(x, Format(Layout(major_to_minor=(1, 0)), x.sharding))
+    np.testing.assert_array_equal(program(turned), expected)
+    with pytest.raises(ValueError, match="mine"):
+        _plainly(_failing)(x)
+
+
+def _failing(x):
+    raise ValueError("mine")
+
+
+def test_zero_and_minus_zero_are_not_the_same():
+    program = _plainly(lambda x, sign: jnp.copysign(x, sign))
+    assert [float(program(jnp.ones(()), sign)) for sign in (0.0, -0.0)] == [1.0, -1.0]
 
 
 @pytest.mark.system
@@ -218,3 +268,11 @@ def test_code_that_is_changed_while_it_runs_is_neither_kept_nor_found(tmp_path: 
     assert run(cache, PYTHONPATH=str(package)) == (1, expected)
     assert run(cache, PYTHONPATH=str(package)) == (0, expected)
     assert run(cache, before=touch, PYTHONPATH=str(package)) == (1, expected)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_parts_that_are_numbers_come_back_whatever_their_place(number: int):
+    kernel = RBF(n_dims=number)
+    given = jax.tree.structure((kernel, number))
+    again = _skeleton.loads(_skeleton.dumps((kernel, number), given), given)
+    assert jax.tree.structure(again) == jax.tree.structure((kernel, number))

@@ -68,14 +68,22 @@ def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
-    for i in range(6):
-        path = tmp_path / f"{i}"
+    """Of all machines that share the home, and of nothing else that lies there."""
+    folders = [tmp_path / name for name in ("programs-a", "programs-b", "mine")]
+    for folder in folders:
+        folder.mkdir()
+    for i in range(9):
+        path = folders[i % 3] / f"{i}"
         path.write_bytes(b"x" * 100)
         os.utime(path, (1000 + i, 1000 + i))
-    programs._trim(tmp_path, largest=600)
-    assert len(kept(tmp_path)) == 6
-    programs._trim(tmp_path, largest=500)
-    assert sorted(path.name for path in kept(tmp_path)) == ["4", "5"]
+
+    def left() -> list[str]:
+        return sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+
+    programs.make_room(folders[0], largest=600)
+    assert left() == [*"012345678"]
+    programs.make_room(folders[0], largest=500)
+    assert left() == [*"25678"]
 
 
 def test_a_folder_is_of_one_kind_of_machine(monkeypatch):
