@@ -201,7 +201,7 @@ def swing_up_marginal(kernel: AbstractKernel, *, states: int, quick: bool) -> Ma
 def real_set_marginal(*, unsigned: bool, quick: bool) -> Marginal:
     """Around a linear system; free runs over held-out stretches say with how many states, and when training ends."""
     emission = Magnitude if unsigned else LinearGaussian
-    model = AroundLinear((2,) if quick else (2, 3, 4), num_inducing=8 if quick else 30, emission=emission)
+    model = AroundLinear((2,) if quick else (2, 3), num_inducing=8 if quick else 30, emission=emission)
     return Marginal(model, rounds=1 if quick else 10, iterations=5 if quick else 60)
 
 

@@ -95,7 +95,7 @@ class Tried:
         """A fit of a method with bands of free runs as wide as the stretches asked for, and never narrower than its
         own: a few stretches can show that bands are too narrow, but hold too little of what may happen to show that
         they need not be so wide."""
-        width = self.widths[name]
+        width = self.widths.get(name, 1.0)
         if width <= 1.0:
             return made
         event = f"free runs over held-out stretches asked for bands {width:.3g} times as wide: that is their width now"

@@ -84,7 +84,8 @@ def test_training_ends_after_the_round_whose_free_runs_were_best(values, kept, m
             return values[int(name.split()[-2])]
 
     method = Marginal(AroundLinear(2), rounds=len(values) - 1, watch=False)
-    found, told = _watched.watched(method, Stand())
+    found, name, told = _watched.watched(method, Stand())
+    assert name == f"2 states, after {kept} rounds"
     assert found.rounds == kept and f": {kept} rounds" in told
     # First the start alone, then a round at a time, each from the one before.
     assert asked == [(0, False, None), *((1, True, i) for i in range(1, made))]
@@ -101,7 +102,8 @@ def test_of_several_numbers_of_states_the_best_is_kept():
         def value(self, name: str) -> float:
             return {"2": 0.1, "3": 0.4, "4": -np.inf}[name[0]] + 0.01 * int(name.split()[-2])
 
-    found, told = _watched.watched(Marginal(AroundLinear((2, 3, 4)), rounds=1), Stand())
+    found, name, told = _watched.watched(Marginal(AroundLinear((2, 3, 4)), rounds=1), Stand())
+    assert name == "3 states, after 1 rounds"
     assert isinstance(found.model, AroundLinear)
     assert found.model.states == 3 and found.rounds == 1 and "3 states kept" in told
 
@@ -124,13 +126,17 @@ def test_what_the_linear_system_misses_is_learnt_and_free_runs_say_so():
 @pytest.mark.system
 def test_watching_trains_without_the_stretches_and_ends_with_everything(monkeypatch):
     data, seen = records(0.6, steps=120), []
-    attempt = Tried.attempt
+    attempt, judge = Tried.attempt, Tried._judge
 
     def noting(self, name, method, *, start=None):
         seen.append(sum(len(e) for e in self.folds[0].train))
         return attempt(self, name, method, start=start)
 
     monkeypatch.setattr(Tried, "attempt", noting)
+    monkeypatch.setattr(Tried, "_judge", lambda self, name, made, began: (judge(self, name, made, began)[0], 1.7))
     fit = gpssm.fit(data, Marginal(AroundLinear(2, num_inducing=6), rounds=1, iterations=4, draws=0), **QUIET)
     assert seen and max(seen) < 240
     assert fit.history.num_steps == 240
+    # Bands are as wide as the stretches asked for.
+    assert any("1.7 times as wide" in event for event in fit.history.events)
+    assert fit.system.free_run_width == 1.7

@@ -74,8 +74,8 @@ class Marginal(AbstractMethod):
     """In each round."""
     watch: bool | None = None
     """Whether free runs over stretches that are held out say after how many rounds training ends; a second training
-    then has everything. The evidence judges single steps, and may rise long after free runs have become worse. None:
-    with `AroundLinear`."""
+    then has everything, and free runs as wide as the stretches asked for. The evidence judges single steps, and may
+    rise long after free runs have become worse. None: with `AroundLinear`."""
     carry: AbstractCarry | None = None
     """How the filter takes moments: `OnNodes`, `ExactMoments` or `Tangent`. None: Gauss-Hermite nodes up to three
     states, cubature beyond, and with `AroundLinear`, where the GP is slow."""
@@ -177,11 +177,14 @@ class Marginal(AbstractMethod):
             return final.fit(data, run, key=key).by(self)
         tried = Tried.of(folds, n_init, data, run.within("watch"), key)
         try:
-            final, told = watched(final, tried)
+            final, name, told = watched(final, tried)
         except InterruptedFitError:
             return tried.as_it_stands(self, data, key)
         run.say(told)
         made = final.fit(data, run.within("final"), key=key).with_event(told)
+        if made.result is not Result.interrupted:
+            # The stretches were judged at the width that they ask for.
+            made = tried.widened(name, made)
         # Whoever fits once more need not look once more.
         return replace(made.by(self), parts=(made.by(final),))
 

@@ -13,11 +13,12 @@ PATIENCE = 2
 """Rounds without a better free run after which no more are made: the next is often a little worse."""
 
 
-def watched(method: "Marginal", tried: Tried) -> tuple["Marginal", str]:
-    """The method with the number of states and of rounds after which free runs were best, and what they were."""
+def watched(method: "Marginal", tried: Tried) -> tuple["Marginal", str, str]:
+    """The method with the number of states and of rounds after which free runs were best, the name of the fit that made
+    them, and what they were."""
     if not isinstance(method.model, AroundLinear):
         rounds, told = _rounds(method, tried, "")
-        return replace(method, rounds=rounds), f"{_SAID}{told}"
+        return replace(method, rounds=rounds), _name("", rounds), f"{_SAID}{told}"
     found: dict[int, tuple[int, str]] = {}
     for states in method.model.choices:
         one = replace(method, model=replace(method.model, states=states))
@@ -25,7 +26,11 @@ def watched(method: "Marginal", tried: Tried) -> tuple["Marginal", str]:
     best = max(found, key=lambda states: tried.value(_name(_label(states), found[states][0])))
     told = "; ".join(f"{_label(states)}{told}" for states, (_, told) in found.items())
     kept = replace(method, rounds=found[best][0], model=replace(method.model, states=best))
-    return kept, f"{_SAID}{told}" + (f"; {best} states kept" if len(found) > 1 else "")
+    return (
+        kept,
+        _name(_label(best), found[best][0]),
+        f"{_SAID}{told}" + (f"; {best} states kept" if len(found) > 1 else ""),
+    )
 
 
 _SAID = "value of free runs over held-out stretches, from the start and after each round: "
