@@ -12,6 +12,7 @@ from gpssm._core._result import Result
 from gpssm.evaluate._trial import FAILURES, reason
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._interrupt import InterruptedFitError
+from gpssm.methods._around_linear import AroundLinear
 from gpssm.methods._choice import because, chosen, mixture
 from gpssm.methods._constant import Constant
 from gpssm.methods._expected_time import Budget
@@ -51,8 +52,9 @@ class Auto(AbstractMethod):
 
     - `"quick"`: a constant, linear state-space models by subspace identification, linear autoregressions. Seconds.
     - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`).
-    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; up to 5000 steps, a GP
-      with the states integrated out (`Marginal`); and a mixture, where held-out stretches are more likely under one.
+    - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; up to 5000 steps, GPs
+      with the states integrated out (`Marginal`), one of them around a linear system; and a mixture, where held-out
+      stretches are more likely under one.
     """
 
     states: int | Sequence[int] | None = None
@@ -122,9 +124,8 @@ class Auto(AbstractMethod):
             if budget.allows("gp", times=float(count)):
                 gp = self._gp((count,))
                 tried.attempt(f"gp {count}", replace(gp, iterations=0) if few else gp)
-        if thorough and data.episodes.num_steps <= MARGINAL_STEPS and budget.allows("marginal", times=float(best)):
-            spec = ModelSpec(best, kernel=self.gp.kernel, num_inducing=min(30, self.gp.num_inducing))
-            tried.attempt(f"marginal {best}", Marginal(spec))
+        if thorough and data.episodes.num_steps <= MARGINAL_STEPS:
+            self._try_marginal(tried, best, budget)
         if thorough and budget.allows("most likely linear"):
             tried.attempt("most likely linear", Linear(min(lags, 6)))
 
@@ -151,6 +152,17 @@ class Auto(AbstractMethod):
             if values[count] < tried.best_value - HOPELESS:
                 break
         return max(values, key=lambda count: values[count]) if values else states[0]
+
+    def _try_marginal(self, tried: Tried, states: int, budget: Budget) -> None:
+        """From outputs as states, and from a linear system: each is ahead on some records."""
+        size = min(30, self.gp.num_inducing)
+        begins = {
+            f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=size),
+            f"marginal around linear {states}": AroundLinear(states, kernel=self.gp.kernel, num_inducing=size),
+        }
+        for name, begin in begins.items():
+            if budget.allows("marginal", times=float(states)):
+                tried.attempt(name, Marginal(begin))
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1

@@ -123,6 +123,28 @@ def test_simple_methods_are_simple_whatever_the_effort(monkeypatch, effort):
     assert kept[0].simple == {"constant", "linear", "linear, direct", "arx 2", "arx 4"}
 
 
+def test_a_thorough_call_tries_what_there_is(monkeypatch):
+    """And with little time the simple methods only."""
+    tried = []
+
+    def note(self, name, method):
+        tried.append(name)
+        self.methods[name], self.trials[name] = method, []
+
+    monkeypatch.setattr(_tried.Tried, "attempt", note)
+    monkeypatch.setattr(_tried.Tried, "value", lambda self, name: 0.0)
+    data = driven(linear, 300)
+    made = gpssm.fit(data, gpssm.Constant(), progress=gpssm.Silent())
+    monkeypatch.setattr(gpssm.Auto, "_final", lambda self, tried, data, run, key: made)
+    gpssm.Auto(2, "thorough").fit(Prepared.of(data), Run(), key=jr.key(0))
+    simple = ["constant", "linear", "linear, direct", "arx 2", "arx 4"]
+    rich = ["output error 2", "output error 3", "gp 2", "gp 3", "marginal 2", "marginal around linear 2"]
+    assert tried == [*simple, *rich, "most likely linear"]
+    tried.clear()
+    gpssm.Auto(2, "thorough", minutes=0.01).fit(Prepared.of(data), Run(), key=jr.key(0))
+    assert tried == simple
+
+
 @pytest.mark.parametrize(("steps", "polish"), [(150, 0), (300, 40)])
 def test_from_few_samples_little_is_tried(monkeypatch, steps, polish):
     """Up to 200 of them a GP has one number of states, and is not polished."""
