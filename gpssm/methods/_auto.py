@@ -158,7 +158,7 @@ class Auto(AbstractMethod):
         size = min(30, self.gp.num_inducing)
         begins = {
             f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=size),
-            f"marginal around linear {states}": AroundLinear(states, kernel=self.gp.kernel, num_inducing=size),
+            f"marginal around linear {states}": AroundLinear(states, num_inducing=size),
         }
         for name, begin in begins.items():
             if budget.allows("marginal", times=float(states)):
