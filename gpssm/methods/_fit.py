@@ -43,7 +43,7 @@ def fit(
     scaler: Scaler | None = None,
     start: Fit | None = None,
     direct: bool | None = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     checkpoints: Keeper | None = None,
     devices: Devices | None = None,
     throw: bool = False,
@@ -61,7 +61,7 @@ def fit(
     - `start`: an earlier fit to go on from.
     - `direct`: True if inputs also act on outputs of their own step (a direct term D u[t], see
       `gpssm.methods.Direct`); None lets the ends of the records decide.
-    - `progress`: by default a line on the console; `Silent()` shows nothing.
+    - `progress`: by default a line on the console; `False` or `Silent()` shows nothing.
     - `checkpoints`: with `Checkpoints(folder)` a fit that was broken off, in whatever way, goes on when the same call
       is made again, and ends with the same bits.
     - `devices`: share the episodes among them, also over several processes (see `gpssm.distributed`).
@@ -79,6 +79,10 @@ def fit(
         raise TypeError(
             f"method={method!r} is no method: write Auto(), Variational(...), OutputError(...), Linear(...)"
         )
+    if isinstance(progress, bool):
+        progress = None if progress else Silent()
+    if progress is not None and not isinstance(progress, Progress):
+        raise TypeError(f"progress={progress!r} cannot be told anything: write False, True, or an object like Silent()")
     if direct is not False:
         method = Direct(method, always=direct is True)
     options = {"outputs": outputs, "inputs": inputs, "episode": episode, "time": time, "dt": dt}
