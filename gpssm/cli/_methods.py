@@ -147,6 +147,13 @@ def _marginal(states: int, flags: Flags) -> "AbstractMethod":
     return Marginal(ModelSpec(states, **{"num_inducing": 30, **names}))
 
 
+def _around_linear(states: range | None, flags: Flags) -> "AbstractMethod":
+    from gpssm.methods import AroundLinear, Marginal
+
+    assert states is not None
+    return Marginal(AroundLinear(tuple(states), **flags.named(inducing="num_inducing")))
+
+
 def _particle_gibbs(states: int, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import ModelSpec, ParticleGibbs
 
@@ -217,6 +224,12 @@ METHODS = {
         "the same with the states integrated out: noises and bands without bias, for small and medium data",
         ("kernel", "inducing"),
         _marginal,
+    ),
+    "marginal-around-linear": Entry(
+        "the same from a linear system on, for long free runs, which say when training ends",
+        ("inducing",),
+        lambda states, flags: _around_linear(range(states, states + 1), flags),
+        several=_around_linear,
     ),
     "particle-gibbs": Entry(
         "the same by draws from the exact posterior: for small data and a few minutes, to judge the others",

@@ -9,7 +9,7 @@ import gpssm
 from gpssm.cli import main
 from gpssm.cli._methods import METHODS, Flags, find_method
 from gpssm.cli._outcome import UsageError
-from gpssm.methods import GPNARX
+from gpssm.methods import GPNARX, AroundLinear
 from gpssm.optimisers import Adam
 from tests.cli.records import SMALL, write_runs
 
@@ -37,6 +37,8 @@ COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
             gpssm.Variational(gpssm.ModelSpec(2, "matern32", num_inducing=6), q_x=gpssm.Network(2), optimiser=Adam(10)),
         ),
         ("output-error", gpssm.OutputError(2, num_inducing=6)),
+        ("marginal", gpssm.Marginal(gpssm.ModelSpec(2, "matern32", num_inducing=6))),
+        ("marginal-around-linear", gpssm.Marginal(AroundLinear((2,), num_inducing=6))),
         (
             "particle-gibbs",
             gpssm.methods.ParticleGibbs(gpssm.ModelSpec(2, "matern32", num_inducing=6), sweeps=10, warmup=2),
@@ -69,6 +71,11 @@ def test_a_method_that_finds_its_number_of_states_is_not_told_one():
     assert METHODS["auto"].several(None, Flags()) == gpssm.Auto()
     assert METHODS["auto"].several(range(1, 3), Flags()) == gpssm.Auto((1, 2))
     assert METHODS["subspace"].several(None, Flags()) == gpssm.Subspace()
+
+
+def test_a_method_that_compares_numbers_of_states_by_itself_is_told_all_of_them():
+    made = METHODS["marginal-around-linear"].several(range(2, 4), Flags())
+    assert made == gpssm.Marginal(AroundLinear((2, 3)))
 
 
 def test_a_mixture_has_every_kind_with_every_number_of_states():
