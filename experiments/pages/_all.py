@@ -12,6 +12,7 @@ from experiments.pages import (
     hidden_swing_ups,
     kink,
     lagged_actions,
+    marginal_real_sets,
     noisy_cart_pole,
     pendulum,
     process_noise,
@@ -42,7 +43,7 @@ PAGES: tuple[Page, ...] = tuple(
             lagged_actions,
             double_pendulum,
         ),
-        *(hidden_swing_ups, process_noise, actuator, real_sets, default_call, speed),
+        *(hidden_swing_ups, process_noise, actuator, real_sets, marginal_real_sets, default_call, speed),
     )
 )
 
