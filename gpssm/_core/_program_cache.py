@@ -14,7 +14,7 @@ from pathlib import Path
 
 SWITCH = "GPSSM_CACHE"
 """The environment variable: a folder, or `off`."""
-PREFIX = "programs-"
+PREFIX, DIGITS = "programs-", 12
 LARGEST = 1 << 30
 """Bytes; beyond this the programs that were not used for longest are removed."""
 
@@ -67,7 +67,7 @@ def _machine() -> str:
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         told += [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:DIGITS]
 
 
 def _cache_home() -> Path:
@@ -82,7 +82,7 @@ def make_room(folder: Path, largest: int = LARGEST) -> None:
     """Remove the files that were not used for longest, half of what may be kept at a time, of all machines that share
     this home."""
     files = []
-    for path in folder.parent.glob(f"{PREFIX}*/*"):
+    for path in folder.parent.glob(f"{PREFIX}{'[0-9a-f]' * DIGITS}/*"):
         with suppress(OSError):  # another process may have taken it away since
             if path.is_file():
                 files.append((path.stat(), path))

@@ -23,7 +23,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 
 from gpssm._core import _skeleton
 from gpssm._core._code_state import code_state
-from gpssm._core._fingerprint import UnknownError, fingerprint
+from gpssm._core._fingerprint import fingerprint
 from gpssm._core._program_cache import keep_programs, make_room
 
 log = logging.getLogger("gpssm")
@@ -49,7 +49,9 @@ def name_of(function: object, options: dict[str, Any] | None, kind: tuple[Any, .
     shapes = tuple((part[0], str(part[1]), part[2]) if len(part) == 3 else part[1] for part in form)
     try:
         told = fingerprint(code_state(), function, options, structure, shapes, settings, _flags())
-    except (UnknownError, OSError):
+    except Exception as problem:
+        # Whatever keeps it from being told apart, it is traced as any other function is.
+        log.debug("%s is not kept: %s", function, problem)
         return None
     return folder / f"{told.hex()[:40]}{SUFFIX}"
 
@@ -136,11 +138,12 @@ def save(
             with os.fdopen(handle, "wb") as file:
                 file.write(sha256(payload).digest() + payload)
             os.replace(draft, name)
-            if next(_saved) % OFTEN == 0:
-                make_room(name.parent)
         except BaseException:
-            os.unlink(draft)
+            with suppress(OSError):
+                os.unlink(draft)
             raise
+        if next(_saved) % OFTEN == 0:
+            make_room(name.parent)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from jaxtyping import DTypeLike, PRNGKeyArray
 
 from gpssm._core._params import cast
 from gpssm._core._precision import Portable, double_precision
-from gpssm._core._random import seed_of, split
+from gpssm._core._random import seed_of
 from gpssm.fitting import Prepared
 from gpssm.methods.output_error._start import STARTS
 from gpssm.models import GPSSM, AbstractEmission, LinearGaussian, SparseGP, StableMean
@@ -62,11 +62,11 @@ class AroundLinear(eqx.Module, Portable):
         """The model that training starts from, with the first number of states."""
         states = self.choices[0]
         start = STARTS[self.emission](data.scaled, data.scaler, states)
-        system, (place_key, mean_key) = start.system, split(key)
+        system = start.system
         points = np.concatenate(
             [np.concatenate([x, e.u], axis=1) for x, e in zip(start.states, data.scaled, strict=True)]
         )
-        inducing = place_inducing_inputs(points, self.num_inducing, seed=seed_of(place_key))
+        inducing = place_inducing_inputs(points, self.num_inducing, seed=seed_of(key))
         scales = jax.device_put(self.lengthscale * np.maximum(points.std(axis=0), 1e-3))
         kernels = [
             RBF(lengthscale=scales, variance=self.amplitude**2)  # pyright: ignore[reportArgumentType]
@@ -80,6 +80,5 @@ class AroundLinear(eqx.Module, Portable):
             state_dim=states,
             noise=self.process_variance,
             mean=StableMean.around(system.A, system.B, system.c),
-            key=mean_key,
         )
         return cast(GPSSM(gp, start.emission, states), dtype)

@@ -161,7 +161,7 @@ class Auto(AbstractMethod):
             f"marginal around linear {states}": AroundLinear(states, num_inducing=size),
         }
         for name, begin in begins.items():
-            if budget.allows("marginal", times=float(states)):
+            if budget.allows("marginal" if isinstance(begin, ModelSpec) else "watched", times=float(states)):
                 tried.attempt(name, Marginal(begin))
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
@@ -197,6 +197,9 @@ class Auto(AbstractMethod):
     def _refitted(self, tried: Tried, name: str, data: Prepared, run: Run, key: PRNGKeyArray) -> Fit:
         """The method fitted to everything; its first fit, if that is better on the stretches nevertheless."""
         method, first = tried.methods[name], tried.fits[name]
+        if isinstance(method, Marginal) and first.parts:
+            # With as many rounds as free runs have asked for.
+            method = first.parts[0].method
         data = replace(data.scaled_by(tried.learnt_in[name]), room=tried.room)
         if isinstance(method, OutputError) or (isinstance(method, Polished) and method.iterations):
             # From the model as it stands: the states of the first fit are those of other records.

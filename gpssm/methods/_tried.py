@@ -44,7 +44,8 @@ class Tried:
     fits: dict[str, Fit] = field(default_factory=dict)
     trials: dict[str, list[Trial]] = field(default_factory=dict)
     widths: dict[str, float] = field(default_factory=dict)
-    """Factors for the spread of the free runs of each under which what was held out is most likely."""
+    """Of the free runs of each, in those that the model makes by itself: that under which what was held out is most
+    likely."""
 
     @classmethod
     def of(cls, folds: tuple[Fold, ...], n_init: int, data: Prepared, run: Run, key: PRNGKeyArray) -> "Tried":
@@ -88,15 +89,17 @@ class Tried:
                 self.fits[name], self.trials[name], self.widths[name] = made.parts[0], before, width
 
     def _judge(self, name: str, made: Fit, began: float) -> tuple[list[Trial], float]:
-        """How it did, with all spreads multiplied by the factor under which what was held out is most likely."""
-        return _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
+        """How it did, with all spreads multiplied by the factor under which what was held out is most likely; and the
+        width that this makes."""
+        trials, factor = _at_best_width([judged_trial(made.system, task, began) for task in self._tasks(name)])
+        return trials, factor * made.system.free_run_width
 
     def widened(self, name: str, made: Fit) -> Fit:
         """A fit of a method with bands of free runs as wide as the stretches asked for, and never narrower than its
         own: a few stretches can show that bands are too narrow, but hold too little of what may happen to show that
         they need not be so wide."""
         width = self.widths.get(name, 1.0)
-        if width <= 1.0:
+        if width <= made.system.free_run_width:
             return made
         event = f"free runs over held-out stretches asked for bands {width:.3g} times as wide: that is their width now"
         self.run.say(event)

@@ -69,7 +69,7 @@ def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path):
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
     """Of all machines that share the home, and of nothing else that lies there."""
-    folders = [tmp_path / name for name in ("programs-a", "programs-b", "mine")]
+    folders = [tmp_path / name for name in ("programs-0123456789ab", "programs-ba9876543210", "programs-mine")]
     for folder in folders:
         folder.mkdir()
     for i in range(9):

@@ -9,6 +9,7 @@ import pytest
 from gpjax.kernels import RBF, Matern32
 from jaxtyping import Array, Float
 
+from gpssm._core._params import val
 from gpssm.data import Episode, Episodes
 from gpssm.inference import GaussHermite
 from gpssm.inference.marginal import (
@@ -144,6 +145,30 @@ def test_pieces_run_freely_from_where_they_are_judged():
     found = told(linear_model(), values, batch, FreeRuns(1.0, 0), Parts(1, warm_up=23))
     # Pieces of one step have read everything before: single steps ahead, which is what the evidence is made of.
     same(found, told(linear_model(), values, batch, None, Parts()), rtol=1e-10)
+
+
+def test_what_free_runs_tell_is_searched_by_and_not_believed():
+    """The errors of a free run are one error seen again and again: counted at each step, they would make the function
+    several times too certain."""
+    batch, found = Batch.of(records()), []
+    for free in (None, FreeRuns(0.9, 2)):
+        inference = FilterLaplace.about(linear_model(), batch, carry=Tangent(), free=free)
+        found.append(inference.finish(linear_model(), batch, key=jr.key(0)).transition)
+    np.testing.assert_array_equal(*(np.asarray(val(transition.q_chol)) for transition in found))
+
+
+def test_records_without_inputs_are_cut_and_grouped():
+    batch = Batch.of(Episodes.from_arrays(y=[np.ones((n, 1)) for n in (5, 7)]))
+    pieces = Parts(3, warm_up=1).cut(batch, 0)
+    assert pieces.batch.u.shape == (6, 4, 0) and pieces.in_turn(4).batch.u.shape == (2, 3, 4, 0)
+
+
+@pytest.mark.parametrize(("count", "shape"), [(64, (1, 15)), (15, (1, 15)), (14, (2, 8)), (4, (4, 4)), (1, (15, 1))])
+def test_groups_are_of_one_size_and_hardly_filled_up(count: int, shape: tuple[int, int]):
+    pieces = Parts(1, warm_up=0).cut(Batch.of(Episodes.from_arrays(y=[np.ones((5, 1))] * 3)), 0)
+    grouped = pieces.in_turn(count)
+    assert grouped.batch.valid.shape == (*shape, 1)
+    assert int(grouped.judged.sum()) == 15
 
 
 def test_numbers_that_cannot_be_are_refused():

@@ -1,12 +1,15 @@
 """Models that begin as a linear system, and how long they are trained."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
 import gpssm
-from gpssm.fitting import Prepared
+from gpssm.evaluate import Stretches
+from gpssm.fitting import Prepared, Run
 from gpssm.methods import AroundLinear, Marginal
 from gpssm.methods._tried import Tried
 from gpssm.methods.marginal import _watched
@@ -140,3 +143,33 @@ def test_watching_trains_without_the_stretches_and_ends_with_everything(monkeypa
     # Bands are as wide as the stretches asked for.
     assert any("1.7 times as wide" in event for event in fit.history.events)
     assert fit.system.free_run_width == 1.7
+
+
+def test_what_would_be_dropped_without_a_word_is_refused():
+    data = records(0.6, steps=40)
+    start = gpssm.fit(data, Marginal(gpssm.ModelSpec(1, num_inducing=4), rounds=0, draws=0), **QUIET)
+    for method in (Marginal(AroundLinear(1)), Marginal(watch=True)):
+        with pytest.raises(gpssm.DataError, match="goes on from an earlier fit as it stands"):
+            gpssm.fit(data, method, start=start, **QUIET)
+    with pytest.raises(gpssm.DataError, match=r"only free runs that are watched can choose"):
+        gpssm.fit(data, Marginal(AroundLinear((1, 2)), watch=False), **QUIET)
+
+
+def test_training_begins_at_the_linear_system_itself():
+    model = AroundLinear(2, num_inducing=8).build(Prepared.of(records(0.6, steps=40)), key=jr.key(0))
+    assert isinstance(model.transition, SparseGP)
+    assert not np.asarray(model.transition.q_mean).any()
+
+
+def test_a_width_is_that_of_free_runs_not_one_more_factor():
+    n_init = 4
+    (fold,) = Stretches(1).split(records(0.6, steps=40, count=1), n_init=n_init)
+    data = Prepared.of(fold.train)
+    tried = Tried.of((fold,), n_init, data, Run(), jr.key(0))
+    made = tried.attempt("constant", gpssm.Constant())
+    assert made is not None
+    plain = tried.widths["constant"]
+    narrow, wide = (replace(made, system=made.system.widened(width)) for width in (0.7, 2.0))
+    np.testing.assert_allclose(tried._judge("constant", narrow, 0.0)[1], plain, rtol=0.15)
+    tried.widths["constant"] = 1.5
+    assert tried.widened("constant", wide) is wide and tried.widened("constant", narrow).system.free_run_width == 1.5

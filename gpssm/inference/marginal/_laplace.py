@@ -131,7 +131,9 @@ class FilterLaplace(AbstractInference):
     def finish(self, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> GPSSM:
         """The inducing values, and of their covariance the blocks of each state dimension."""
         values = self.values()
-        precision = np.eye(values.size) + np.asarray(information_at(self, model, values, batch))
+        # Of the evidence alone: the errors of a free run are one error, seen again and again, and no information.
+        told = information_at(replace(self, free=None), model, values, batch)
+        precision = np.eye(values.size) + np.asarray(told)
         return with_posterior(model, values, np.linalg.inv(precision))
 
     def held(self, model: GPSSM) -> PyTree:

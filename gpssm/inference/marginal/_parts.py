@@ -43,7 +43,8 @@ class Parts(eqx.Module):
 
         def pieces(values: Array) -> Array:
             found = values[:, kept]
-            return jnp.reshape(found, (-1, *found.shape[2:]))
+            # Written out: of a record without inputs there is nothing to count.
+            return jnp.reshape(found, (found.shape[0] * found.shape[1], *found.shape[2:]))
 
         valid = pieces(episodes.valid) & np.tile(inside, (len(episodes.weight), 1))
         batch = Batch(
@@ -68,11 +69,14 @@ class Pieces(eqx.Module):
     """By a free run: later outputs are predicted only."""
 
     def in_turn(self, count: int) -> "Pieces":
-        """With one more axis in front, of groups of so many; what fills up the last one counts for nothing."""
-        missing = -len(self.batch.weight) % count
+        """With one more axis in front, of groups of at most so many, all of one size; what fills up the last one counts
+        for nothing."""
+        groups = -(-len(self.batch.weight) // count)
+        size = -(-len(self.batch.weight) // groups)
+        missing = groups * size - len(self.batch.weight)
 
         def grouped(leaf: Array) -> Array:
             filled = jnp.concatenate([leaf, jnp.zeros((missing, *leaf.shape[1:]), leaf.dtype)])
-            return jnp.reshape(filled, (-1, count, *leaf.shape[1:]))
+            return jnp.reshape(filled, (groups, size, *leaf.shape[1:]))
 
         return jax.tree.map(grouped, self)

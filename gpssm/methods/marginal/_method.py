@@ -93,10 +93,11 @@ class Marginal(AbstractMethod):
     kernels), or not (DTC)."""
     move_inducing: bool | None = None
     """Whether inducing inputs are trained. None: by the first regression only, unless there is one state and no input,
-    where they cover all there is. In more dimensions points must go where they are needed; but the evidence is of a
-    model that is nothing but its inducing values, and with free inputs it learns the noise as well, so that bands
-    become too narrow. False leaves them where they were built. True lets the evidence move them, and trajectories then
-    have nothing but these values: for so many dimensions that a few dozen points leave most of the function open."""
+    where they cover all there is; with `AroundLinear`, where no regression comes first, they stay where the linear
+    system has been. In more dimensions points must go where they are needed; but the evidence is of a model that is
+    nothing but its inducing values, and with free inputs it learns the noise as well, so that bands become too narrow.
+    False leaves them where they were built. True lets the evidence move them, and trajectories then have nothing but
+    these values: for so many dimensions that a few dozen points leave most of the function open."""
     draws: int = 12
     """Functions over which the information is averaged at the end; 0 takes it at the optimum alone."""
 
@@ -112,6 +113,8 @@ class Marginal(AbstractMethod):
     def fit(self, data: Prepared, run: Run, *, key: PRNGKeyArray) -> Fit:
         """Choose the first states if there is a choice, and train."""
         earlier = None if data.start is None else data.start.system
+        if isinstance(earlier, System) and (self.watch or isinstance(self.model, AroundLinear)):
+            raise DataError("Marginal goes on from an earlier fit as it stands: leave out watch=True and AroundLinear")
         if isinstance(earlier, System) and not isinstance(self.model, GPSSM):
             return self._trained(with_gp(earlier.model), data, run, key)
         if self.model is None:
@@ -125,6 +128,10 @@ class Marginal(AbstractMethod):
             return replace(self, carry=carry, free=self.free or FreeRuns()).fit(data, run, key=key).by(self)
         if self.rounds and (isinstance(self.model, AroundLinear) if self.watch is None else self.watch):
             return self._watched(data, run, key)
+        if isinstance(self.model, AroundLinear) and len(self.model.choices) > 1:
+            raise DataError(
+                f"states={self.model.states}: only free runs that are watched can choose among several; give one number"
+            )
         return self._trained(self._first(data, run, key), data, run, key)
 
     def _first(self, data: Prepared, run: Run, key: PRNGKeyArray) -> GPSSM:
@@ -173,8 +180,12 @@ class Marginal(AbstractMethod):
         folds, n_init = stretches(data.episodes)
         final = replace(self, watch=False)
         if not folds:
-            run.say("The records are too short to hold anything out: all rounds are made")
-            return final.fit(data, run, key=key).by(self)
+            told = "the records are too short to hold anything out: all rounds are made"
+            if isinstance(self.model, AroundLinear) and len(self.model.choices) > 1:
+                final = replace(final, model=replace(self.model, states=self.model.choices[0]))
+                told += f", with {self.model.choices[0]} states"
+            run.say(told)
+            return final.fit(data, run, key=key).with_event(told).by(self)
         tried = Tried.of(folds, n_init, data, run.within("watch"), key)
         try:
             final, name, told = watched(final, tried)
@@ -249,7 +260,10 @@ class Marginal(AbstractMethod):
         history, stopped = now.history, now.result is Result.interrupted
         inference = self._about(now.model, batch, exact)
         draws = 0 if stopped else self.draws
-        posterior = function_posterior(inference, now.model, batch, draws=draws, key=posterior_key)
+        # Of the evidence alone: the errors of a free run are one error that is seen again and again. Taken for news at
+        # each step, they would make the function much too certain.
+        believed = replace(inference, free=None)
+        posterior = function_posterior(believed, now.model, batch, draws=draws, key=posterior_key)
         if not np.isfinite(posterior.covariance).all():
             return Fit.of(System(now.model, data.scaler, data.channels), self, Result.diverged, history)
         model = cast(with_posterior(now.model, inference.values(), posterior.covariance), np.float64)
@@ -258,7 +272,8 @@ class Marginal(AbstractMethod):
         whole = self.fitc or not self.move_inducing
         joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)), whole)
         if not stopped:
-            evidence = float(history.bound[-1]) if len(history.bound) else posterior.elbo / history.num_steps
+            mixed = inference.free is not None or not len(history.bound)
+            evidence = None if mixed else float(history.bound[-1])
             gap = filter_gap(inference, model, batch, key=check_key)
             for remark in remarks(inference, model, batch, evidence, posterior, gap):
                 history.events.append(remark)

@@ -43,10 +43,18 @@ class Gap(NamedTuple):
 
 def filter_gap(inference: FilterLaplace, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> Gap:
     """Of the first episodes, as many as particles are run over."""
-    counted = np.cumsum(np.asarray(batch.valid).sum(axis=1))
-    count = max(1, int(np.sum(counted <= STEPS)))
-    part = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf)[:count]), batch)
-    off, doubt = (float(found) / float(counted[count - 1]) for found in _gap(inference, model, part, key))
+    valid = np.asarray(batch.valid)
+    count = max(1, int(np.sum(np.cumsum(valid.sum(axis=1)) <= STEPS)))
+    # One record alone may be longer.
+    last = min(valid.shape[1], max(STEPS, int(valid[1:count].any(axis=0).sum())))
+
+    def first(leaf: Array) -> Array:
+        kept = np.asarray(leaf)[:count]
+        return jax.device_put(kept[:, :last] if kept.ndim > 1 else kept)
+
+    part = jax.tree.map(first, batch)
+    steps = float(np.asarray(part.valid).sum())
+    off, doubt = (float(found) / steps for found in _gap(inference, model, part, key))
     return Gap(off, doubt)
 
 
@@ -77,17 +85,18 @@ def _gap(
 
 
 def remarks(
-    inference: FilterLaplace, model: GPSSM, batch: Batch, evidence: float, posterior: FunctionPosterior, gap: Gap
+    inference: FilterLaplace, model: GPSSM, batch: Batch, evidence: float | None, posterior: FunctionPosterior, gap: Gap
 ) -> list[str]:
-    """Sentences for the console and the history; `evidence` is Laplace's, in nats a step."""
-    on_grid, name = inference.exact is not None, "evidence" if inference.free is None else "evidence with free runs"
+    """Sentences for the console and the history; `evidence` is Laplace's, in nats a step, if that was maximised."""
+    on_grid = inference.exact is not None
     steps, measured = float(np.sum(np.asarray(batch.valid))), int(np.sum(np.asarray(batch.observed)))
     assert isinstance(model.transition, SparseGP)
     bound, size = posterior.elbo / steps, model.transition.q_mean.size
     verb, lost = "would be" if on_grid else "is", not gap.doubt <= WRONG_FILTER
     judged = "could not be checked" if lost else f"{verb} off by {gap.off:+.4f}"
+    laplace = "" if evidence is None else f"Laplace evidence {evidence:.4f} a step, "
     told = [
-        f"Laplace {name} {evidence:.4f} a step, bound of the same posterior {bound:.4f}; the evidence of a Gaussian "
+        f"{laplace}bound of the {'' if evidence is None else 'same '}posterior {bound:.4f}; the evidence of a Gaussian "
         f"filter {judged}; {size} inducing values for {measured} measured numbers"
     ]
     if lost:
@@ -100,9 +109,9 @@ def remarks(
             f"the filter that training trusted is off by {gap.off:+.3f} nats a step: states are uncertain on the scale "
             "on which the function bends, and noises and bands may be wrong; compare with Variational or OutputError"
         )
-    if evidence - bound > TOO_NARROW:
+    if evidence is not None and evidence - bound > TOO_NARROW:
         told.append(
-            f"Laplace's {name} exceeds the bound by {evidence - bound:.2f} nats a step: the fit is too sure of "
+            f"Laplace's evidence exceeds the bound by {evidence - bound:.2f} nats a step: the fit is too sure of "
             "itself; use fewer inducing points or more data"
         )
     if 2 * size > measured:

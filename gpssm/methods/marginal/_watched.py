@@ -41,7 +41,8 @@ def _rounds(method: "Marginal", tried: Tried, label: str) -> tuple[int, str]:
     begins, with the posterior of the function there."""
     made, best, values = None, 0, list[float]()
     for rounds in range(method.rounds + 1):
-        one = replace(method, rounds=min(rounds, 1), model=method.model if made is None else None)
+        # Rounds on a grid come once, when all others are made.
+        one = replace(method, rounds=min(rounds, 1), model=method.model if made is None else None, exact=None)
         made = tried.attempt(_name(label, rounds), one, start=made)
         values.append(tried.value(_name(label, rounds)))
         if values[-1] > values[best]:
