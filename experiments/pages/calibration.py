@@ -56,7 +56,7 @@ noises are, over the truth. *Repaired* is the mean-field fit with the covariance
     ),
     figures={"results/calibration.png": "Coverage of 95 % bands with two standard errors over systems, and the noises"},
     seen="""Marginal inference holds [[systems from the prior | marginal | one step]] one step ahead, between
-[[systems from the prior | marginal | free run, 11 to 40]] and [[systems from the prior | marginal | free run, 1 to 3]]
+[[systems from the prior | marginal | free run, 4 to 10]] and [[systems from the prior | marginal | free run, 1 to 3]]
 in free runs, and its noises are those of the data: in the median [[systems from the prior | marginal | process variance
 over truth, median]] and [[systems from the prior | marginal | noise variance over truth, median]] times the truth. The
 paper's posterior predicts outputs as well, but books what it does not know of the states as process noise ([[systems
