@@ -10,10 +10,11 @@ import pytest
 import gpssm
 from gpssm.evaluate import Stretches
 from gpssm.fitting import Prepared, Run
+from gpssm.inference.marginal import FreeRuns
 from gpssm.methods import AroundLinear, Marginal
 from gpssm.methods._tried import Tried
 from gpssm.methods.marginal import _watched
-from gpssm.models import Magnitude, SparseGP, StableMean
+from gpssm.models import JointPosterior, Magnitude, SparseGP, StableMean
 
 QUIET = {"progress": gpssm.Silent(), "seed": 0}
 A, B = np.array([[0.9, 0.2], [-0.2, 0.9]]), np.array([0.1, 0.5])
@@ -173,3 +174,14 @@ def test_a_width_is_that_of_free_runs_not_one_more_factor():
     np.testing.assert_allclose(tried._judge("constant", narrow, 0.0)[1], plain, rtol=0.15)
     tried.widths["constant"] = 1.5
     assert tried.widened("constant", wide) is wide and tried.widened("constant", narrow).system.free_run_width == 1.5
+
+
+def test_the_posterior_is_that_of_the_evidence_whatever_was_maximised():
+    """Errors of a free run are one error, seen again and again."""
+    data, found = records(0.6, steps=30), []
+    for share in (0.0, 0.9):
+        method = Marginal(AroundLinear(1, num_inducing=4), rounds=0, draws=0, free=FreeRuns(share))
+        system = gpssm.fit(data, method, **QUIET).system
+        assert isinstance(system, gpssm.System) and isinstance(system.joint, JointPosterior)
+        found.append(np.asarray(system.joint.factor))
+    np.testing.assert_allclose(*found, rtol=1e-10)
