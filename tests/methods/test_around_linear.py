@@ -178,7 +178,7 @@ def test_a_width_is_that_of_free_runs_not_one_more_factor():
 
 def test_the_posterior_is_that_of_the_evidence_whatever_was_maximised():
     """Errors of a free run are one error, seen again and again."""
-    data, found = records(0.6, steps=30), []
+    data, found = records(0.6, steps=40), []
     for share in (0.0, 0.9):
         method = Marginal(AroundLinear(1, num_inducing=4), rounds=0, draws=0, free=FreeRuns(share))
         system = gpssm.fit(data, method, **QUIET).system
