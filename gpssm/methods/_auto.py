@@ -16,6 +16,7 @@ from gpssm.methods._around_linear import AroundLinear
 from gpssm.methods._choice import because, chosen, mixture
 from gpssm.methods._constant import Constant
 from gpssm.methods._expected_time import Budget
+from gpssm.methods._magnitudes import look_like_magnitudes
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._polished import Polished
 from gpssm.methods._tried import Tried, stretches
@@ -23,6 +24,7 @@ from gpssm.methods.autoregressive import ARX
 from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
+from gpssm.models import Magnitude
 from gpssm.predict import LinearPredictor, MixturePredictor
 
 FEW = 200
@@ -51,7 +53,8 @@ class Auto(AbstractMethod):
     model.
 
     - `"quick"`: a constant, linear state-space models by subspace identification, linear autoregressions. Seconds.
-    - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`).
+    - `"normal"`: also GP state-space models, fitted to free runs (`OutputError`) and to single steps (`Polished`);
+      where outputs look like magnitudes of something that has a sign, that as well.
     - `"thorough"`: also the most likely linear model, GPs with one state more, and other seeds; up to 5000 steps, GPs
       with the states integrated out (`Marginal`), one of them around a linear system; and a mixture, where held-out
       stretches are more likely under one.
@@ -120,6 +123,8 @@ class Auto(AbstractMethod):
             return
         more = (*states, max(states) + 1) if thorough else states
         best = self._try_output_error(tried, more, budget)
+        if look_like_magnitudes(data.episodes) and tried.scaler.direct is None:
+            self._try_magnitudes(tried, outputs, budget)
         for count in more if thorough else (best,):
             if budget.allows("gp", times=float(count)):
                 gp = self._gp((count,))
@@ -152,6 +157,15 @@ class Auto(AbstractMethod):
             if values[count] < tried.best_value - HOPELESS:
                 break
         return max(values, key=lambda count: values[count]) if values else states[0]
+
+    def _try_magnitudes(self, tried: Tried, outputs: int, budget: Budget) -> None:
+        """A sensor without sign: states of which what is measured is the magnitude. None of the others can know."""
+        tried.run.say("outputs are never negative and come down to zero: also tried as magnitudes of what has a sign")
+        for count in (outputs + 1, outputs + 2):
+            if budget.allows("magnitudes", times=float(count)):
+                size = min(30, self.gp.num_inducing)
+                method = OutputError(count, num_inducing=size, emission=Magnitude)
+                tried.attempt(f"output error {count}, magnitudes", method)
 
     def _try_marginal(self, tried: Tried, states: int, budget: Budget) -> None:
         """From outputs as states, and from a linear system: each is ahead on some records."""
