@@ -6,6 +6,7 @@ balanced: the policies of the first two controlled trials from new starts. (Rand
 than any training trial went: they would test extrapolation.)
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -74,6 +75,13 @@ def rod_length(task: Task) -> float:
         case CartPole(length=length) | DoublePendulum(inner_length=length):
             return length
     raise TypeError(f"{type(task.system).__name__} has no rods")
+
+
+def solved_seeds(name: str) -> tuple[int, ...]:
+    """The stored seeds whose last trial swings up."""
+    paths = STORED.glob(f"{name}_seed*.json")
+    found = {int(path.stem.rpartition("seed")[2]): json.loads(path.read_text())["solved"] for path in paths}
+    return tuple(sorted(seed for seed, solved in found.items() if solved[-1]))
 
 
 def load_study(name: str, seed: int, observed: Sequence[int]) -> Study:

@@ -11,8 +11,9 @@ PAGE = Page(
     name="hidden_swing_ups",
     title="Hidden swing-ups",
     setting="""The first 8 trials of [cart-pole](cart_pole.md) and [double pendulum](double_pendulum.md), of the latter
-also the first 14, position and angles measured, velocities hidden. *Marginal*: the states integrated out, 60 inducing
-points that the evidence moves (`move_inducing=True`, not the default), the kernel on sines and cosines; opponents are
+also the first 14, position and angles measured, velocities hidden. *Marginal*: the states integrated out, half
+as many inducing values as measured numbers, at points that the evidence moves (`move_inducing=True`, not the default),
+the kernel on sines and cosines; opponents are
 autoregressive GPs with the same kernel and two or three lags. Free runs after 3 samples, which are not scored; errors
 of the tip in rod lengths.""",
     columns={
