@@ -17,8 +17,8 @@ _CHEAP = ("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=f
 _given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in _CHEAP]
 os.environ["XLA_FLAGS"] = " ".join((*_CHEAP, *_given))
 
-# Shells start what runs in the background with Ctrl-C ignored, and `nohup` ignores hang-ups; a fit respects that. Tests of
-# signals must not depend on how they were started, nor must the processes that they start.
+# Shells start what runs in the background with Ctrl-C ignored, `nohup` ignores hang-ups, and a fit respects that. Tests
+# of signals must not depend on how they were started, nor must the processes that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:

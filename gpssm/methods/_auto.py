@@ -25,6 +25,7 @@ from gpssm.methods.linear import Linear, Subspace
 from gpssm.methods.marginal import Marginal
 from gpssm.methods.output_error import OutputError
 from gpssm.models import Magnitude
+from gpssm.pools import AbstractPool, Serial
 from gpssm.predict import LinearPredictor, MixturePredictor
 
 FEW = 200
@@ -72,6 +73,9 @@ class Auto(AbstractMethod):
     minutes: float | None = eqx.field(static=True, default=None)
     """Of what `effort` asks for, only as much is tried as is expected to take so long on one core of a usual machine.
     The simple methods are tried in any case."""
+
+    pool: AbstractPool = eqx.field(static=True, default=Serial())
+    """With `ProcessPool(4)` GPs are fitted side by side in processes; the model is the same in however many."""
 
     def __check_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -122,17 +126,19 @@ class Auto(AbstractMethod):
         if self.effort == "quick":
             return
         more = (*states, max(states) + 1) if thorough else states
-        best = self._try_output_error(tried, more, budget)
+        best = self._try_free_runs(tried, more, budget)
         if look_like_magnitudes(data.episodes) and tried.scaler.direct is None:
             self._try_magnitudes(tried, outputs, budget)
+        rich: dict[str, AbstractMethod] = {}
         for count in more if thorough else (best,):
             if budget.allows("gp", times=float(count)):
                 gp = self._gp((count,))
-                tried.attempt(f"gp {count}", replace(gp, iterations=0) if few else gp)
+                rich[f"gp {count}"] = replace(gp, iterations=0) if few else gp
         if thorough and data.episodes.num_steps <= MARGINAL_STEPS:
-            self._try_marginal(tried, best, budget)
+            rich |= self._marginal(best, budget)
         if thorough and budget.allows("most likely linear"):
-            tried.attempt("most likely linear", Linear(min(lags, 6)))
+            rich["most likely linear"] = Linear(min(lags, 6))
+        tried.attempt_each(rich, self.pool)
 
     def _try_linear(self, tried: Tried, asked: tuple[int, ...], outputs: int, data: Prepared) -> int:
         """The order that was found. Where inputs clearly act at once, everything that follows knows how."""
@@ -145,38 +151,37 @@ class Auto(AbstractMethod):
                 linear, tried.scaler = direct, direct.system.direct
         return linear.system.system.order if linear and isinstance(linear.system, LinearPredictor) else outputs + 1
 
-    def _try_output_error(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
+    def _try_free_runs(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
         """The number of states that is best for it, or the first where there is no time for it."""
-        values: dict[int, float] = {}
-        for count in states:
-            if not budget.allows("output error", times=float(count)):
-                break
-            name = f"output error {count}"
-            tried.attempt(name, OutputError(count, num_inducing=min(30, self.gp.num_inducing)))
-            values[count] = tried.value(name)
-            if values[count] < tried.best_value - HOPELESS:
-                break
+        allowed = {f"output error {n}": n for n in states if budget.allows("output error", times=float(n))}
+        size = min(30, self.gp.num_inducing)
+        methods = {name: OutputError(count, num_inducing=size) for name, count in allowed.items()}
+        tried.attempt_each(methods, self.pool, until=lambda name: tried.value(name) < tried.best_value - HOPELESS)
+        values = {count: tried.value(name) for name, count in allowed.items() if name in tried.trials}
         return max(values, key=lambda count: values[count]) if values else states[0]
 
     def _try_magnitudes(self, tried: Tried, outputs: int, budget: Budget) -> None:
         """A sensor without sign: states of which what is measured is the magnitude. None of the others can know."""
         tried.run.say("outputs are never negative and come down to zero: also tried as magnitudes of what has a sign")
-        for count in (outputs + 1, outputs + 2):
-            if budget.allows("magnitudes", times=float(count)):
-                size = min(30, self.gp.num_inducing)
-                method = OutputError(count, num_inducing=size, emission=Magnitude)
-                tried.attempt(f"output error {count}, magnitudes", method)
+        size = min(30, self.gp.num_inducing)
+        methods = {
+            f"output error {count}, magnitudes": OutputError(count, num_inducing=size, emission=Magnitude)
+            for count in (outputs + 1, outputs + 2)
+            if budget.allows("magnitudes", times=float(count))
+        }
+        tried.attempt_each(methods, self.pool)
 
-    def _try_marginal(self, tried: Tried, states: int, budget: Budget) -> None:
+    def _marginal(self, states: int, budget: Budget) -> dict[str, AbstractMethod]:
         """From outputs as states, and from a linear system: each is ahead on some records."""
         size = min(30, self.gp.num_inducing)
         begins = {
             f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=size),
             f"marginal around linear {states}": AroundLinear(states, num_inducing=size),
         }
-        for name, begin in begins.items():
-            if budget.allows("marginal" if isinstance(begin, ModelSpec) else "watched", times=float(states)):
-                tried.attempt(name, Marginal(begin))
+        kinds = {name: "marginal" if isinstance(begin, ModelSpec) else "watched" for name, begin in begins.items()}
+        return {
+            name: Marginal(begins[name]) for name, kind in kinds.items() if budget.allows(kind, times=float(states))
+        }
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1

@@ -1,23 +1,19 @@
 """One method from several seeds: one after the other or in processes, and all the way or with a first look."""
 
-import pickle
 from collections.abc import Sequence
 
 import equinox as eqx
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._activity import doing
-from gpssm._core._precision import double_precision
 from gpssm._core._result import FitError, Result
-from gpssm.evaluate._trial import numbers_of
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.fitting._interrupt import Interruption
 from gpssm.methods._combine import best_of, compared
+from gpssm.methods._elsewhere import fitted_in
 from gpssm.methods._shortened import shortened
-from gpssm.pools import AbstractPool, Lost, Serial
+from gpssm.pools import AbstractPool, Serial
 
 
 class Restarts(AbstractMethod):
@@ -77,31 +73,19 @@ class Restarts(AbstractMethod):
                 if made[i].result is Result.interrupted:
                     break
             return made
-        # Without what was made of the data here.
-        bare = Prepared(data.episodes, data.scaler, data.validation, data.start, data.room)
-        tasks = [pickle.dumps((method, bare, numbers_of(keys[i]))) for i in starts]
         found: dict[int, Fit] = {}
-        with doing(f"{what}: {len(tasks)} in processes"):
-            for n, answer in self.pool.run(fitted_elsewhere, tasks):
-                if isinstance(answer, Lost):
-                    run.say(f"{what} {starts[n] + 1} is lost: {answer.reason}")
+        with doing(f"{what}: {len(starts)} in processes"):
+            for n, made_there in fitted_in(self.pool, [(method, data, keys[i]) for i in starts]):
+                if not isinstance(made_there, Fit):
+                    run.say(f"{what} {starts[n] + 1} is lost: {made_there}")
                     continue
-                found[starts[n]] = pickle.loads(answer)
-                run.say(f"{what} {starts[n] + 1}: {len(found)} of {len(tasks)} done")
+                found[starts[n]] = made_there
+                run.say(f"{what} {starts[n] + 1}: {len(found)} of {len(starts)} done")
                 if run.interrupted:
                     break
         if not found:
             raise FitError("every process that made a start has died")
         return {i: found[i] for i in starts if i in found}
-
-
-@double_precision
-def fitted_elsewhere(task: bytes) -> bytes:
-    """One start in another process. As bytes, because arrays are read in the precision of the thread that reads."""
-    method, data, (numbers, kind) = pickle.loads(task)
-    key = jr.wrap_key_data(jnp.asarray(numbers), impl=kind)
-    with Interruption(lambda message: None) as interruption:
-        return pickle.dumps(method.fit(data, Run(interruption=interruption), key=key))
 
 
 def _best(fits: dict[int, Fit], count: int, data: Prepared, run: Run, key: PRNGKeyArray) -> list[int]:

@@ -1,11 +1,13 @@
 """Methods that are fitted without some held-out stretches, and judged by free runs over them."""
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._activity import doing
 from gpssm._core._interrupt import InterruptedFitError
 from gpssm._core._random import fold_in
 from gpssm._core._result import Result
@@ -15,7 +17,9 @@ from gpssm.evaluate import Fold, Selection, Stretches, Trial
 from gpssm.evaluate._trial import FAILURES, Task, failed_trial, judged_trial, numbers_of, reason
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Room, Run
 from gpssm.methods._constant import Constant
+from gpssm.methods._elsewhere import fitted_in
 from gpssm.methods._polished import NEGLIGIBLE, Polished
+from gpssm.pools import AbstractPool, Lost, Serial
 
 SAMPLES = 64
 """Trajectories of each free run by which methods are judged."""
@@ -53,6 +57,37 @@ class Tried:
         room = Room(max(len(folds[0].train), len(data.episodes)), data.episodes.num_steps)
         return cls(folds, n_init, data.scaler, data.scaler, room, run, key)
 
+    def attempt_each(
+        self,
+        methods: Mapping[str, AbstractMethod],
+        pool: AbstractPool,
+        *,
+        until: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """One after the other, until one of them is reason enough to stop. In processes, all are fitted at once, and
+        those are dropped that would not have been tried: the outcome is the same in however many. There, they leave no
+        checkpoints of their own: who goes on with a fit that was broken off makes them again."""
+        if isinstance(pool, Serial) or len(methods) < 2:
+            for name, method in methods.items():
+                self.attempt(name, method)
+                if until(name):
+                    return
+            return
+        self.run.interruption.check()
+        self.run.say(f"{', '.join(methods)}: fitting in processes ...")
+        began, found = time.monotonic(), dict[str, Fit | str | Lost]()
+        names, train = list(methods), self._without_stretches()
+        with doing(f"{len(names)} methods in processes"):
+            for i, made in fitted_in(pool, [(m, train, self.key) for m in methods.values()], forgive=FAILURES):
+                found[names[i]] = made
+                self.run.say(f"{names[i]}: fitted")
+                self.run.interruption.check()
+        for name, method in methods.items():
+            self.methods[name], self.learnt_in[name] = method, self.scaler
+            self._judged(name, found[name], began)
+            if until(name):
+                return
+
     def attempt(self, name: str, method: AbstractMethod, *, start: Fit | None = None) -> Fit | None:
         """Fit without the stretches, going on from an earlier such fit if one is given, and judge. A failure is told
         and does not end the others."""
@@ -60,13 +95,21 @@ class Tried:
         self.run.say(f"{name}: fitting ...")
         began = time.monotonic()
         self.methods[name], self.learnt_in[name] = method, self.scaler
-        train = Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room, start=start)
+        train = self._without_stretches(start)
         try:
             made = method.fit(train, self.run.within(name.replace(" ", "-")), key=self.key)
-            if made.result is Result.interrupted:
-                raise InterruptedFitError
         except FAILURES as failure:
             return self._failed(name, reason(failure), began)
+        return self._judged(name, made, began)
+
+    def _without_stretches(self, start: Fit | None = None) -> Prepared:
+        return Prepared.of(self.folds[0].train, scaler=self.scaler, room=self.room, start=start)
+
+    def _judged(self, name: str, made: Fit | str | Lost, began: float) -> Fit | None:
+        if not isinstance(made, Fit):
+            return self._failed(name, str(made), began)
+        if made.result is Result.interrupted:
+            raise InterruptedFitError
         if made.result is Result.diverged:
             return self._failed(name, made.result.value, began)
         self._keep(name, made, began)

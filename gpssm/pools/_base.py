@@ -16,6 +16,9 @@ class Lost:
 
     reason: str
 
+    def __str__(self) -> str:
+        return self.reason
+
 
 class AbstractPool(ABC):
     """Runs independent tasks."""

@@ -1,5 +1,7 @@
 """`Auto` keeps what predicts best, says why, and is never behind the simple models that it has tried itself."""
 
+from dataclasses import replace
+
 import jax.random as jr
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from gpssm.fitting import Prepared, Run
 from gpssm.methods import _auto, _tried
 from gpssm.methods._magnitudes import look_like_magnitudes
 from gpssm.models import Magnitude
+from gpssm.pools import AbstractPool, Lost, ProcessPool, Serial
 from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
 from tests.optimisers.small_task import Listening
 
@@ -119,7 +122,7 @@ def test_simple_methods_are_simple_whatever_the_effort(monkeypatch, effort):
     kept, data = [], driven(linear, 100)
     made = gpssm.fit(data, gpssm.Constant(), progress=gpssm.Silent())
     monkeypatch.setattr(_tried.Tried, "attempt", lambda self, name, method: self.methods.update({name: method}))
-    monkeypatch.setattr(gpssm.Auto, "_try_output_error", lambda self, tried, states, budget: 2)
+    monkeypatch.setattr(gpssm.Auto, "_try_free_runs", lambda self, tried, states, budget: 2)
     monkeypatch.setattr(gpssm.Auto, "_final", lambda self, tried, data, run, key: kept.append(tried) or made)
     gpssm.Auto(effort=effort).fit(Prepared.of(data), Run(), key=jr.key(0))
     assert kept[0].simple == {"constant", "linear", "linear, direct", "arx 2", "arx 4"}
@@ -145,6 +148,61 @@ def test_a_thorough_call_tries_what_there_is(monkeypatch):
     tried.clear()
     gpssm.Auto(2, "thorough", minutes=0.01).fit(Prepared.of(data), Run(), key=jr.key(0))
     assert tried == simple
+
+
+class AtOnce(AbstractPool):
+    """All tasks in this process, in the opposite order; the first one is lost if `loses`."""
+
+    def __init__(self, loses: bool = False):
+        self.loses = loses
+
+    def run(self, function, tasks):
+        for i in reversed(range(len(tasks))):
+            yield i, Lost("no memory") if self.loses and i == 0 else function(tasks[i])
+
+
+def tried_of(data: gpssm.Episodes, told: Listening) -> _tried.Tried:
+    folds, n_init = _tried.stretches(data)
+    return _tried.Tried.of(folds, n_init, Prepared.of(data), Run(told), jr.key(0))
+
+
+def test_side_by_side_is_as_one_after_the_other():
+    data, outcomes = driven(linear, 100), []
+    methods = {"arx 1": gpssm.ARX(1), "linear": gpssm.Subspace(2), "too many": gpssm.ARX(90), "arx 2": gpssm.ARX(2)}
+    for pool in (Serial(), AtOnce()):
+        tried = tried_of(data, Listening())
+        tried.attempt_each(methods, pool)
+        assert list(tried.trials) == list(methods)
+        outcomes.append([tuple(replace(t, held_out=None, score=None) for t in ts) for ts in tried.trials.values()])
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][2][0].failed and not outcomes[0][3][0].failed, "a failure does not end the others"
+
+
+def test_what_would_not_have_been_tried_is_dropped():
+    data, methods = driven(linear, 100), {f"arx {n}": gpssm.ARX(n) for n in (1, 2, 3)}
+    for pool in (Serial(), AtOnce()):
+        tried = tried_of(data, Listening())
+        tried.attempt_each(methods, pool, until=lambda name: name == "arx 2")
+        assert list(tried.trials) == list(tried.methods) == ["arx 1", "arx 2"]
+
+
+def test_a_process_that_dies_is_a_failure_of_its_method():
+    tried = tried_of(driven(linear, 100), told := Listening())
+    tried.attempt_each({"arx 1": gpssm.ARX(1), "arx 2": gpssm.ARX(2)}, AtOnce(loses=True))
+    assert tried.trials["arx 1"][0].failed == "no memory" and "arx 1" not in tried.fits
+    assert "arx 1: failed: no memory" in told.messages
+    assert not tried.trials["arx 2"][0].failed
+
+
+@pytest.mark.system
+def test_the_model_is_the_same_in_however_many_processes():
+    gp = gpssm.Polished(num_inducing=6, hidden=2, steps=20, iterations=3, network_steps=0)
+    data, made = driven(lambda y, u: 0.9 * np.tanh(2.0 * y) + 0.4 * u, 240, seed=5), []
+    for pool in (Serial(), ProcessPool(2)):
+        made.append(gpssm.fit(data, gpssm.Auto(2, gp=gp, pool=pool), progress=gpssm.Silent(), seed=3))
+    assert made[0].history.events == made[1].history.events
+    runs = [fit.system.simulate(data[0], n_init=8, num_samples=4, seed=0).samples for fit in made]
+    np.testing.assert_array_equal(*runs)
 
 
 @pytest.mark.parametrize(("steps", "polish"), [(150, 0), (300, 40)])
