@@ -21,8 +21,10 @@ from gpssm._core import _rounds
 from gpssm._core._errors import ResumeError
 from gpssm._core._history import History
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
+from gpssm.fitting._identity import digest_tree
 from gpssm.inference import Explicit, GaussHermite, MeanField
 from gpssm.optimisers import LBFGS, AbstractOptimiser, Rates, Trained
+from gpssm.pools import ProcessPool, Serial
 from tests.faults.disk import faulty_disk
 from tests.optimisers.small_task import EVERY, Listening, Task, equal, small_episodes
 from tests.optimisers.test_failures import poisoned
@@ -203,3 +205,10 @@ def test_another_method_is_named(tmp_path: Path):
     gpssm.fit(RECORDS, Writes(), checkpoints=folder, progress=gpssm.Silent())
     with pytest.raises(ResumeError, match=r"method \(Writes then, Constant now\)"):
         gpssm.fit(RECORDS, gpssm.Constant(), checkpoints=folder, progress=gpssm.Silent())
+
+
+def test_who_goes_on_may_have_other_processes():
+    """The outcome is the same in however many; other numbers of states are another fit."""
+    alone, several = (gpssm.Auto(2, pool=pool) for pool in (Serial(), ProcessPool(3, threads=2)))
+    assert digest_tree(alone) == digest_tree(several) != digest_tree(gpssm.Auto(3))
+    assert digest_tree(gpssm.Restarts(alone, 2)) == digest_tree(gpssm.Restarts(several, 2, pool=ProcessPool(2)))
