@@ -139,6 +139,17 @@ print(pickle.load(open("draw", "rb"))(jnp.ones(2)))
     assert run(tmp_path, make) == run(tmp_path, use)
 
 
+def test_a_program_that_is_being_traced_may_be_the_first_to_need_it(tmp_path: Path):
+    code = """
+import jax, jax.numpy as jnp
+from gpssm.kernels._rbf import rbf
+print(*jax.jit(lambda x: rbf(x, 1.0).lengthscale.unwrap())(jnp.full(2, 3.0)))
+from gpjax.kernels import Constant  # one of its arguments is an array by default, made when it was imported
+print([jax.core.Tracer] * any(isinstance(value, jax.core.Tracer) for value in Constant.__init__.__defaults__))
+"""
+    assert run(tmp_path, code).split() == ["3.0", "3.0", "[]"]
+
+
 def test_rules_that_somebody_says_anew_stay_whenever_the_package_brings_its_own(tmp_path: Path):
     code = """
 import jax.numpy as jnp

@@ -1,10 +1,10 @@
 """Kernels: all of GPJax's, what GPJax lacks, and the functions by which a kernel from outside brings its own pieces."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpssm.kernels._evaluate import cross_covariance, diagonal
 from gpssm.kernels._features import PriorDraw, draw_prior, random_directions, random_features
+from gpssm.kernels._late import everything
 
 if TYPE_CHECKING:
     from gpssm.kernels._all import (
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> object:
     """Import what needs GPJax when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'gpssm.kernels' has no attribute {name!r}")
-    value = getattr(import_module("gpssm.kernels._all"), name)
+    value = getattr(everything(), name)
     globals()[name] = value
     return value
 

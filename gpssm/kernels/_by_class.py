@@ -2,10 +2,10 @@
 
 import sys
 from functools import singledispatch, wraps
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpssm._core._code_state import part_of_programs
+from gpssm.kernels._late import everything
 
 if TYPE_CHECKING:
     by_class = singledispatch  # which it is, to whoever uses it
@@ -21,7 +21,7 @@ else:
 
         def known() -> Any:
             if "gpjax" in sys.modules:
-                import_module("gpssm.kernels._all")
+                everything()
             return rules
 
         def dispatch(cls):

@@ -3,10 +3,9 @@
 from jaxtyping import ArrayLike
 
 from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._late import everything
 
 
 def rbf(lengthscale: ArrayLike, variance: ArrayLike) -> AbstractKernel:
     """GPJax's RBF with a length-scale for each input."""
-    from gpjax.kernels import RBF
-
-    return RBF(lengthscale=lengthscale, variance=variance)  # pyright: ignore[reportArgumentType]
+    return everything().RBF(lengthscale=lengthscale, variance=variance)
