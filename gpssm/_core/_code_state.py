@@ -10,21 +10,19 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from gpssm._core._fingerprint import LIBRARIES, UnknownError, code_pieces, is_known
 
 PACKAGE = Path(__file__).parents[1]
 _PLACE = os.stat(PACKAGE)
 """A folder that is exchanged as a whole keeps the times of what is in it."""
-Dispatch = TypeVar("Dispatch", bound=Callable[..., Any])
-_dispatches: list[Any] = []
+_dispatches: list[Callable[[], Any]] = []
 
 
-def part_of_programs(function: Dispatch) -> Dispatch:
-    """Mark a `singledispatch` on which programs depend."""
-    _dispatches.append(function)
-    return function
+def part_of_programs(dispatch: Callable[[], Any]) -> None:
+    """Tell of a `singledispatch` on which programs depend; when asked, it has all rules that the package brings."""
+    _dispatches.append(dispatch)
 
 
 def code_state() -> bytes:
@@ -63,7 +61,8 @@ LONGEST = 30 * 86_400 * 10**9
 def _rules() -> Iterator[bytes]:
     """What is said of each class. Somebody may have said anew what a known one does, and it looks as before. For a
     class of their own that does not matter: what has one among its arguments has no fingerprint."""
-    for function in _dispatches:
+    for dispatch in _dispatches:
+        function = dispatch()
         for kind, registered in function.registry.items():
             if not is_known(kind.__module__):
                 if isinstance(kind, ABCMeta) and _is_open(kind):

@@ -7,12 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from gpjax.parameters import val
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, DTypeLike, Float, PyTree
 from paramax import AbstractUnwrappable
 
 __all__ = ["LowerTriangular", "Positive", "cast", "trainable_mask", "val"]
+
+
+def val(x: Any) -> Any:
+    """The value of a parameter, of whatever kind; anything else is its own. As GPJax's function of this name, which
+    would bring the whole of GPJax to linear models."""
+    return paramax.unwrap(x) if isinstance(x, AbstractUnwrappable) else x
 
 
 class Positive(AbstractUnwrappable):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import OptimizeResult, minimize
 
 ROUND = 150
 """Iterations of a round. Each new one starts without memory and costs a few hundredths of a nat a step where the search
@@ -137,6 +136,8 @@ def minimise(
     without evaluating anything. Exceptions of the callback and of the objective end the search and are passed on; what
     was best until then stays known.
     """
+    # A tenth of a second, which those that do not search need not wait for.
+    from scipy.optimize import OptimizeResult, minimize
 
     def accepted(intermediate_result: OptimizeResult) -> None:
         nonlocal done

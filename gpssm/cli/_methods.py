@@ -279,10 +279,11 @@ def find_method(name: str, flags: Flags) -> Entry:
 
 def check_kernel(words: str | None) -> None:
     """Refuse words that name no kernel before anything is computed."""
+    if words is None:
+        return
     from gpssm.kernels import kernel_from_words
 
     try:
-        if words is not None:
-            kernel_from_words(words, dims=1)
+        kernel_from_words(words, dims=1)
     except ValueError as error:
         raise UsageError(f"--{error}") from error

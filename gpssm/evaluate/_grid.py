@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
-from gpjax.kernels import AbstractKernel
-
 from gpssm.fitting import AbstractMethod
+from gpssm.kernels._abstract import AbstractKernel
 
 
 def grid(name: str, method: Callable[..., AbstractMethod], **settings: Iterable[Any]) -> dict[str, AbstractMethod]:

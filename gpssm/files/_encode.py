@@ -10,7 +10,7 @@ import numpy as np
 
 from gpssm._core._errors import FileError
 from gpssm.files._kinds import misfit
-from gpssm.files._registry import CLASSES, ENGINE_NAMES, ENGINES, ON_HOST, class_named, is_reserved, name_of
+from gpssm.files._registry import ON_HOST, class_named, engine_name, engine_named, is_reserved, name_of
 from gpssm.files._tensors import Tensors
 
 MAX_DEPTH = 64
@@ -53,8 +53,9 @@ def _encode(node: Any, name: str, store: Callable[[str, _Array], None]) -> Any:
     if type(node) in (tuple, list):
         items = [_encode(item, f"{name}.{i}", store) for i, item in enumerate(node)]
         return {type(node).__name__: items}
-    if type(node) in ENGINE_NAMES:
-        return {"engine": ENGINE_NAMES[type(node)]}
+    engine = engine_name(type(node))
+    if engine is not None:
+        return {"engine": engine}
     class_name = name_of(type(node))
     if class_name is None:
         raise FileError(_refusal(node, name))
@@ -112,8 +113,8 @@ def _decode(node: Any, tensors: Tensors, depth: int) -> Any:
             return [_decode(item, tensors, depth + 1) for item in items]
         case {"slice": [start, stop, step], **rest} if not rest and all(_is_index(n) for n in (start, stop, step)):
             return slice(start, stop, step)
-        case {"engine": str(name), **rest} if not rest and name in ENGINES:
-            return ENGINES[name]
+        case {"engine": str(name), **rest} if not rest and (engine := engine_named(name)) is not None:
+            return engine
         case {"class": str(name), "fields": dict(fields), **rest} if not rest:
             cls = class_named(name)
             if cls is None:
@@ -165,7 +166,7 @@ def _build(name: str, cls: type, values: dict[str, Any]) -> Any:
             raise FileError(f"{name}.{field.name} cannot be a tensor: the file was not written by gpssm")
         if cls in ON_HOST and isinstance(value, jax.Array):
             value = np.asarray(value)
-        wrong = misfit(cls, field.name, value) if name in CLASSES else None
+        wrong = misfit(cls, field.name, value) if is_reserved(name) else None
         if wrong is not None:
             raise FileError(f"{name}.{field.name} {wrong}: the file was not written by gpssm")
         object.__setattr__(built, field.name, value)

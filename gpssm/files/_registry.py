@@ -4,24 +4,16 @@ these and of no others."""
 import inspect
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from typing import TypeVar, overload
 
-import gpjax.kernels as gk
-import gpjax.parameters as gp
 import paramax
-from gpjax.kernels.computations import (
-    AbstractKernelComputation,
-    ConstantDiagonalKernelComputation,
-    DenseKernelComputation,
-    DiagonalKernelComputation,
-)
 
 from gpssm._core._linalg import Factor
 from gpssm._core._params import LowerTriangular, Positive
 from gpssm.data import Recipe, Scaler
 from gpssm.inference.recognition import GRU, BiRNN, TanhRNN
 from gpssm.inference.recognition._birnn import Head
-from gpssm.kernels import Angles, ArcCosine0, Manifold
 from gpssm.models._gpssm import GPSSM
 from gpssm.models._joint import JointPosterior, SampledPosterior
 from gpssm.models._sampled_models import SampledModels
@@ -51,7 +43,8 @@ from gpssm.predict import (
 from gpssm.predict.autoregression import LinearRegression, NoMean, SparseRegression
 from gpssm.predict.autoregression._exact_gp import ExactGP, Prior
 
-# A name in this table is part of the file format: it stays when a class moves or is renamed.
+# A name in this table is part of the file format: it stays when a class moves or is renamed. Those that need GPJax are
+# in `_kernel_classes`, which is imported when a file names one, or holds one: files of linear models do not.
 CLASSES: dict[str, type] = {
     "gpssm.GPSSM": GPSSM,
     "gpssm.JointPosterior": JointPosterior,
@@ -91,46 +84,17 @@ CLASSES: dict[str, type] = {
     "gpssm.SparseDynamics": SparseDynamics,
     "gpssm.Basis": Basis,
     "gpssm.Factor": Factor,
-    "gpssm.kernels.Angles": Angles,
-    "gpssm.kernels.ArcCosine0": ArcCosine0,
-    "gpssm.kernels.Manifold": Manifold,
-    "gpjax.kernels.RBF": gk.RBF,
-    "gpjax.kernels.Matern12": gk.Matern12,
-    "gpjax.kernels.Matern32": gk.Matern32,
-    "gpjax.kernels.Matern52": gk.Matern52,
-    "gpjax.kernels.Periodic": gk.Periodic,
-    "gpjax.kernels.PoweredExponential": gk.PoweredExponential,
-    "gpjax.kernels.RationalQuadratic": gk.RationalQuadratic,
-    "gpjax.kernels.White": gk.White,
-    "gpjax.kernels.ArcCosine": gk.ArcCosine,
-    "gpjax.kernels.Linear": gk.Linear,
-    "gpjax.kernels.Polynomial": gk.Polynomial,
-    "gpjax.kernels.Constant": gk.Constant,
-    "gpjax.kernels.SumKernel": gk.SumKernel,
-    "gpjax.kernels.ProductKernel": gk.ProductKernel,
-    "gpjax.parameters.PositiveReal": gp.PositiveReal,
-    "gpjax.parameters.NonNegativeReal": gp.NonNegativeReal,
-    "gpjax.parameters.Real": gp.Real,
-    "gpjax.parameters.SigmoidBounded": gp.SigmoidBounded,
-    "gpjax.parameters.LowerTriangular": gp.LowerTriangular,
     "paramax.NonTrainable": paramax.NonTrainable,
 }
 
 # Classes that work without JAX: their arrays are NumPy's.
 ON_HOST = (Scaler, ConstantPredictor, LinearSystem, RepeatPredictor)
 
-# Objects without state, of which one serves for all: equal objects let compiled functions be found again.
-ENGINES: dict[str, AbstractKernelComputation] = {
-    "dense": DenseKernelComputation(),
-    "diagonal": DiagonalKernelComputation(),
-    "constant diagonal": ConstantDiagonalKernelComputation(),
-}
-
-ENGINE_NAMES = {type(engine): name for name, engine in ENGINES.items()}
-
 C = TypeVar("C", bound=type)
 
 _RESERVED = ("gpssm", "gpjax", "paramax")
+_WITH_GPJAX = ("gpssm.kernels.", "gpjax.")
+"""How names and modules of classes begin that need GPJax."""
 _names: dict[type, str] = {cls: name for name, cls in CLASSES.items()}
 _registered: dict[str, type] = {}
 
@@ -178,7 +142,8 @@ def _register(cls: C, name: str | None) -> C:
             f'@register("mylab.{cls.__name__}")'
         )
     _registered[name] = cls
-    _names.setdefault(cls, name)
+    if name_of(cls) is None:
+        _names[cls] = name
     return cls
 
 
@@ -206,9 +171,29 @@ def is_reserved(name: str) -> bool:
 
 def class_named(name: str) -> type | None:
     """The class that a file means, or None."""
+    if name.startswith(_WITH_GPJAX):
+        return _kernels().CLASSES.get(name)
     return CLASSES.get(name) or _registered.get(name)
 
 
 def name_of(cls: type) -> str | None:
     """The name of a class in files, or None."""
+    if cls not in _names and cls.__module__.startswith(_WITH_GPJAX):
+        return _kernels().NAMES.get(cls)
     return _names.get(cls)
+
+
+def engine_named(name: str) -> object | None:
+    """The way of computing kernels that a file means, or None."""
+    return _kernels().ENGINES.get(name)
+
+
+def engine_name(cls: type) -> str | None:
+    """The name of a way of computing kernels in files, or None."""
+    return _kernels().ENGINE_NAMES.get(cls) if cls.__module__.startswith(_WITH_GPJAX) else None
+
+
+def _kernels() -> ModuleType:
+    from gpssm.files import _kernel_classes
+
+    return _kernel_classes

@@ -4,19 +4,18 @@ What is here holds for every kernel. A class that can do better registers its ow
 this package has to know of it.
 """
 
-from functools import reduce, singledispatch
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
-from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float
 
 from gpssm._core._alike import WRITTEN_OUT
-from gpssm._core._code_state import part_of_programs
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._by_class import by_class
 
 
-@part_of_programs
-@singledispatch
+@by_class
 def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
     """k(x_n, y_m).
 
@@ -28,8 +27,7 @@ def cross_covariance(kernel: AbstractKernel, x: Float[Array, "N Q"], y: Float[Ar
     return jnp.asarray(kernel.cross_covariance(x, y))
 
 
-@part_of_programs
-@singledispatch
+@by_class
 def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
     """k(x_n, x_n).
 

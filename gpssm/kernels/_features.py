@@ -3,19 +3,16 @@
 A kernel has such draws once its class has registered `random_directions` and `random_features`.
 """
 
-from functools import singledispatch
-
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-from gpjax.kernels import AbstractKernel, SumKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from gpssm._core._code_state import part_of_programs
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._by_class import by_class
 
 
-@part_of_programs
-@singledispatch
+@by_class
 def random_directions(
     kernel: AbstractKernel, inputs: int, *, num_features: int, dtype: jnp.dtype, key: PRNGKeyArray
 ) -> Float[Array, "F R"] | None:
@@ -29,8 +26,7 @@ def random_directions(
     return None
 
 
-@part_of_programs
-@singledispatch
+@by_class
 def random_features(
     kernel: AbstractKernel, x: Float[Array, " Q"], directions: Float[Array, "F R"]
 ) -> Float[Array, " G"]:
@@ -84,4 +80,6 @@ def draw_prior(
 
 
 def _parts(kernel: AbstractKernel) -> tuple[AbstractKernel, ...]:
+    from gpjax.kernels import SumKernel
+
     return tuple(kernel.kernels) if isinstance(kernel, SumKernel) else (kernel,)

@@ -4,13 +4,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import DTypeLike, PRNGKeyArray
 
 from gpssm._core._params import cast
 from gpssm._core._precision import Portable, double_precision
 from gpssm._core._random import seed_of
 from gpssm.fitting import Prepared
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._rbf import rbf
 from gpssm.methods.output_error._start import STARTS
 from gpssm.models import GPSSM, AbstractEmission, LinearGaussian, SparseGP, StableMean
 from gpssm.models._inducing_inputs import place_inducing_inputs
@@ -68,12 +69,7 @@ class AroundLinear(eqx.Module, Portable):
         )
         inducing = place_inducing_inputs(points, self.num_inducing, seed=seed_of(key))
         scales = jax.device_put(self.lengthscale * np.maximum(points.std(axis=0), 1e-3))
-        kernels = [
-            RBF(lengthscale=scales, variance=self.amplitude**2)  # pyright: ignore[reportArgumentType]
-            if self.kernel is None
-            else self.kernel
-            for _ in range(states)
-        ]
+        kernels = [rbf(scales, self.amplitude**2) if self.kernel is None else self.kernel for _ in range(states)]
         gp = SparseGP.create(
             kernels,
             jnp.asarray(inducing),

@@ -4,7 +4,6 @@ import logging
 from typing import Any
 
 import jax
-from gpjax.kernels import AbstractKernel
 
 from gpssm._core._activity import doing
 from gpssm._core._devices import Devices
@@ -17,6 +16,7 @@ from gpssm.files import check_savable
 from gpssm.fitting import AbstractMethod, Console, Fit, Progress, Silent, learn
 from gpssm.fitting._store import Keeper
 from gpssm.inference import AbstractRecognition
+from gpssm.kernels._abstract import AbstractKernel
 from gpssm.methods._asked import asked_states
 from gpssm.methods._auto import Auto
 from gpssm.methods._direct import Direct

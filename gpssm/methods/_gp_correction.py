@@ -3,7 +3,6 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._params import Positive, cast
@@ -12,6 +11,8 @@ from gpssm._core._result import Result
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._problem import Training, prepare
 from gpssm.inference import AbstractExpectation, Collapsed, MeanField, PerStepStates, default_rule, linearised_posterior
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._rbf import rbf
 from gpssm.methods._variational import fit_of
 from gpssm.methods.linear import Linear
 from gpssm.models import GPSSM, Batch, LinearTransition, SparseGP
@@ -96,12 +97,7 @@ def _correction(
 ) -> SparseGP:
     noise = np.asarray(linear.noise_variance())
     scales = jnp.asarray(lengthscale * np.maximum(points.std(axis=0), 1e-3))
-    kernels = [
-        RBF(lengthscale=scales, variance=float(variance_ratio * variance))  # pyright: ignore[reportArgumentType]
-        if kernel is None
-        else kernel
-        for variance in noise
-    ]
+    kernels = [rbf(scales, float(variance_ratio * variance)) if kernel is None else kernel for variance in noise]
     inducing = place_inducing_inputs(points, num_inducing, seed=seed_of(points_key))
     created = SparseGP.create(kernels, jnp.asarray(inducing), state_dim=len(noise), mean=linear.mean, key=mean_key)
     return eqx.tree_at(lambda t: t.noise, created, Positive.of(jnp.asarray(noise)))

@@ -7,11 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from gpjax.kernels import AbstractKernel
 from jaxtyping import DTypeLike, PRNGKeyArray
 
 from gpssm._core._precision import Portable, double_precision
 from gpssm.fitting import Prepared
+from gpssm.kernels._abstract import AbstractKernel
 from gpssm.models import GPSSM, AbstractEmission, AbstractMean, LinearMean
 
 

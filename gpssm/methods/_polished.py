@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import jax.random as jr
-from gpjax.kernels import AbstractKernel
 from jaxtyping import PRNGKeyArray
 
 from gpssm._core._distributed import broadcast_from_first
@@ -16,6 +15,7 @@ from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
 from gpssm.fitting._method import left_over
 from gpssm.inference import Collapsed, MonteCarlo, NaturalGradient, default_rule
 from gpssm.inference._defaults import coarse_rule
+from gpssm.kernels._abstract import AbstractKernel
 from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._q_x import Network, PerStep, reader_of
 from gpssm.methods._variational import Variational, bound_of, distilled

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_for_setup
@@ -15,7 +14,8 @@ from gpssm._core._params import Positive, cast
 from gpssm._core._precision import double_precision
 from gpssm._core._random import seed_of, split
 from gpssm.data import Episodes, Scaler
-from gpssm.kernels import kernel_from_words
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._rbf import rbf
 from gpssm.models._inducing_inputs import place_inducing_inputs
 from gpssm.models._subspace import interpolated, principal_directions, subspace_states
 from gpssm.models.emission import AbstractEmission, LinearGaussian
@@ -65,8 +65,11 @@ class GPSSM(eqx.Module):
         points = np.concatenate([np.concatenate([x, e.u], axis=1) for x, e in zip(guess, scaled, strict=True)])
         seed_key, mean_key = split(key)
         inducing = place_inducing_inputs(points, num_inducing, seed=seed_of(seed_key))
-        kernel = RBF(lengthscale=jnp.full(points.shape[1], 2.0), variance=0.5) if kernel is None else kernel  # pyright: ignore[reportArgumentType]
-        kernel = kernel_from_words(kernel, dims=points.shape[1]) if isinstance(kernel, str) else kernel
+        kernel = rbf(jnp.full(points.shape[1], 2.0), 0.5) if kernel is None else kernel
+        if isinstance(kernel, str):
+            from gpssm.kernels import kernel_from_words
+
+            kernel = kernel_from_words(kernel, dims=points.shape[1])
         kernels = [kernel] * state_dim if isinstance(kernel, AbstractKernel) else kernel
         emission = _first_emission(scaled, state_dim, noise_variance, learn_emission) if emission is None else emission
         transition = _first_transition(

@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.cluster.vq import kmeans2
 
 
 def place_inducing_inputs(points: Float[np.ndarray, "N Q"], count: int, *, seed: int) -> Float[np.ndarray, "M Q"]:
@@ -14,6 +13,9 @@ def place_inducing_inputs(points: Float[np.ndarray, "N Q"], count: int, *, seed:
     if len(distinct) <= count:
         extra = distinct[rng.integers(len(distinct), size=count - len(distinct))]
         return np.concatenate([distinct, extra + 0.05 * rng.standard_normal(extra.shape)])
+    # Brings a fifth of SciPy, for GPs only.
+    from scipy.cluster.vq import kmeans2
+
     centres, labels = kmeans2(distinct, count, minit="++", rng=rng, missing="warn")
     empty = np.bincount(labels, minlength=count) == 0
     centres[empty] = distinct[rng.choice(len(distinct), empty.sum(), replace=False)]

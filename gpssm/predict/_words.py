@@ -4,7 +4,6 @@ import numpy as np
 
 from gpssm.data import Scaler
 from gpssm.inference import AbstractRecognition
-from gpssm.kernels._describe import describe_kernel
 from gpssm.models import GPSSM, SparseGP
 from gpssm.predict._channels import Channels
 
@@ -27,6 +26,8 @@ def describe_state_space(
         else f"UKF filter, or {type(recognition).__name__} if asked for",
     }
     if isinstance(model.transition, SparseGP):
+        from gpssm.kernels._describe import describe_kernel
+
         rows["inducing points"] = str(model.transition.inducing.shape[-2])
         rows["kernel"] = ", ".join(dict.fromkeys(describe_kernel(kernel) for kernel in model.transition.kernels))
         rows["mean function"] = type(model.transition.mean).__name__

@@ -221,7 +221,8 @@ def test_rules_that_somebody_has_said_anew_are_seen(monkeypatch):
     Smooth.register(gk.RationalQuadratic)
     changes = [(gk.RBF, mine), (Smooth, mine)]
     for kind, rule in changes:
-        monkeypatch.setattr(_code_state, "_dispatches", [SimpleNamespace(registry={kind: rule}, __name__="k")])
+        holder = SimpleNamespace(registry={kind: rule}, __name__="k")
+        monkeypatch.setattr(_code_state, "_dispatches", [lambda holder=holder: holder])
         with pytest.raises(UnknownError):
             list(_code_state._rules())
     # One of the library's own, for another class than it was written for.
@@ -230,6 +231,6 @@ def test_rules_that_somebody_has_said_anew_are_seen(monkeypatch):
     found = []
     for registry in (honest, {**honest, gk.RBF: honest[gk.SumKernel]}):
         holder = SimpleNamespace(registry=registry, __qualname__="cross_covariance", __name__="cross_covariance")
-        monkeypatch.setattr(_code_state, "_dispatches", [holder])
+        monkeypatch.setattr(_code_state, "_dispatches", [lambda holder=holder: holder])
         found.append(list(_code_state._rules()))
     assert found[0] != found[1]

@@ -15,7 +15,7 @@ from gpjax.kernels import RBF, AbstractKernel
 from gpjax.parameters import PositiveReal, val
 
 import gpssm
-from gpssm.files import FileError, _registry, register
+from gpssm.files import FileError, _kernel_classes, _registry, register
 from gpssm.files._encode import check_savable, decode, encode
 from tests.reference.small_system import record
 from tests.reference.stored_systems import system
@@ -149,6 +149,8 @@ def test_names_are_given_once():
     with pytest.raises(ValueError, match=r"'mylab\.Net' is already the name of .*test_register\.Net"):
         register(Other, "mylab.Net")
     register(Net, "mylab.Net")  # once more is no harm
+    register(RBF, "mylab.RBF")  # understood, and not written
+    assert encode(RBF(), "x")[0]["class"] == "gpjax.kernels.RBF"
     for name in ("gpssm.Other", "gpjax.kernels.Other", "paramax.Other", "gpssm"):
         with pytest.raises(ValueError, match="reserved"):
             register(Other, name)
@@ -157,7 +159,7 @@ def test_names_are_given_once():
             register(Other, name)
     with pytest.raises(ValueError, match=r"gpjax.*reserved"):
         register(RBF)
-    assert all(_registry.is_reserved(name) for name in _registry.CLASSES)
+    assert all(_registry.is_reserved(name) for name in (*_registry.CLASSES, *_kernel_classes.CLASSES))
     with pytest.raises(FileError, match="Other"):
         encode(Other(), "x")
 

@@ -12,13 +12,15 @@ from gpjax.kernels import AbstractKernel
 
 import gpssm
 from gpssm._core._params import cast
+from gpssm.files import _kernel_classes, _registry
 from gpssm.files._encode import decode, encode
-from gpssm.files._registry import CLASSES
 from gpssm.fitting._identity import digest_tree
 from gpssm.inference import TanhRNN
 from tests.reference.compiling import jit
 from tests.reference.small_system import record
 from tests.reference.stored_systems import KERNELS, linear_system, others, system, unsigned_system
+
+CLASSES = _registry.CLASSES | _kernel_classes.CLASSES
 
 
 def _same(a: object, b: object) -> None:
@@ -41,6 +43,14 @@ def test_every_kernel_comes_back(name):
     again = decode(node, tensors)
     _same(kernel, again)
     assert np.array_equal(_value(kernel), _value(again))
+
+
+def test_names_and_classes_of_both_tables_find_each_other():
+    assert len(CLASSES) == len(_registry.CLASSES) + len(_kernel_classes.CLASSES)
+    for name, cls in CLASSES.items():
+        assert _registry.class_named(name) is cls and _registry.name_of(cls) == name
+    for name, engine in _kernel_classes.ENGINES.items():
+        assert _registry.engine_named(name) is engine and _registry.engine_name(type(engine)) == name
 
 
 def test_every_class_of_the_table_is_tried():

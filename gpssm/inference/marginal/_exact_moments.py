@@ -9,7 +9,6 @@ from gpssm._core._gaussian import matmul, transpose
 from gpssm._core._rbf_moments import expected_kernels, expected_products
 from gpssm.inference.marginal._carry import AbstractCarry, Carried
 from gpssm.inference.marginal._function import GivenFunction
-from gpssm.kernels._gpjax import squared_exponential
 from gpssm.models.transition import AbstractMean, FadingMean, IdentityMean, LinearMean, StableMean
 from gpssm.models.transition._basis import Basis
 
@@ -65,6 +64,9 @@ def _seen_from(
     basis: Basis, mean: Float[Array, " D"], u: Float[Array, " P"]
 ) -> tuple[Float[Array, "M D"], Float[Array, " D"], Float[Array, " M"]]:
     """Inducing states less the belief's mean, length-scales of the states, and what of the kernel is certain."""
+    # With GPJax, which is there once there is a kernel.
+    from gpssm.kernels._gpjax import squared_exponential
+
     dims = mean.shape[0]
     scales, variance = squared_exponential(basis.kernel, basis.inducing.shape[1])
     known = jnp.sum(((basis.inducing[:, dims:] - u[None]) / scales[None, dims:]) ** 2, axis=1)

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from gpjax.kernels import RBF, AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_by_work
@@ -15,7 +14,8 @@ from gpssm._core._history import History
 from gpssm._core._params import Positive, cast
 from gpssm._core._result import Result
 from gpssm.fitting import AbstractMethod, Fit, Prepared, Run
-from gpssm.kernels import kernel_from_words
+from gpssm.kernels._abstract import AbstractKernel
+from gpssm.kernels._rbf import rbf
 from gpssm.methods._maximise import Maximum, maximise, perturb
 from gpssm.methods.autoregressive._arx import lags_for
 from gpssm.models import SparseGP, Transitions
@@ -66,10 +66,12 @@ class GPNARX(AbstractMethod):
 
     def _kernel(self, width: int) -> AbstractKernel:
         if isinstance(self.kernel, str):
+            from gpssm.kernels import kernel_from_words
+
             return kernel_from_words(self.kernel, dims=width)
         if self.kernel is not None:
             return self.kernel
-        return RBF(lengthscale=jnp.full(width, max(2.0, width**0.5)), variance=1.0)  # pyright: ignore[reportArgumentType]
+        return rbf(jnp.full(width, max(2.0, width**0.5)), 1.0)
 
     def _exact(
         self, kernel: AbstractKernel, table: np.ndarray, targets: np.ndarray, run: Run, key: PRNGKeyArray

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from gpssm.data import Episode
 from gpssm.methods.linear._score import evidence
@@ -116,6 +115,8 @@ def with_noises_found(system: LinearSystem, records: Sequence[Episode]) -> Linea
         tried = scaled(logs)
         value = -sum(_log_densities(tried, record) for record in kept)
         return value + 1e-3 * float(logs @ logs) if np.isfinite(value) else 1e12
+
+    from scipy.optimize import minimize
 
     with np.errstate(all="ignore"):
         # Noises of regressions may be wrong by orders of magnitude: the first steps are large.

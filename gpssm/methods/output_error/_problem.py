@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gpjax.kernels import RBF
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from gpssm._core._compile import compile_for_setup
@@ -15,6 +14,7 @@ from gpssm._core._params import LowerTriangular, Positive, cast
 from gpssm._core._random import seed_of, split, standard_normal
 from gpssm.data import Episodes
 from gpssm.fitting import Room
+from gpssm.kernels._rbf import rbf
 from gpssm.methods.output_error._draws import drawn_models, posterior_at
 from gpssm.methods.output_error._levenberg import Optimum, minimise
 from gpssm.methods.output_error._noise import split_noise
@@ -246,7 +246,7 @@ def _assembled(
 ) -> GPSSM:
     """The model of these parameters, noises, and factors of q(v)."""
     dims, scales = parameters.values.shape[0], jnp.exp(parameters.log_scales)
-    kernels = [RBF(lengthscale=scales, variance=frame.amplitudes[d] ** 2) for d in range(dims)]  # pyright: ignore[reportArgumentType]
+    kernels = [rbf(scales, frame.amplitudes[d] ** 2) for d in range(dims)]
     mean = linear_part(parameters, frame)
     gp = SparseGP.create(kernels, frame.inducing, state_dim=dims, noise=process, mean=mean)
     gp = eqx.tree_at(lambda t: (t.q_mean, t.q_chol), gp, (parameters.values, LowerTriangular.of(chols)))

@@ -2,11 +2,11 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float
 
 from gpssm._core._linalg import Factor, base_jitter, factorise, product
 from gpssm.kernels import cross_covariance, diagonal
+from gpssm.kernels._abstract import AbstractKernel
 
 
 class Basis(eqx.Module):

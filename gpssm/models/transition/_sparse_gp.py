@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from gpssm._core._alike import for_each
 from gpssm._core._params import LowerTriangular, Positive, val
 from gpssm._core._sharding import AbstractShare, Unsharded
+from gpssm.kernels._abstract import AbstractKernel
 from gpssm.models.transition._base import AbstractTransition, Transitions
 from gpssm.models.transition._basis import Basis
 from gpssm.models.transition._collapse import NaturalParameters, Statistics, collapsed_terms

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from gpjax.kernels import AbstractKernel
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from gpssm._core._compile import compile_well
@@ -15,6 +14,7 @@ from gpssm._core._gaussian import LOG_2PI
 from gpssm._core._linalg import Factor, factorise
 from gpssm._core._params import Positive, val
 from gpssm.kernels import PriorDraw, cross_covariance, diagonal, draw_prior
+from gpssm.kernels._abstract import AbstractKernel
 from gpssm.predict.autoregression._free_run import AbstractGPRegression, AbstractRegressionDraw
 
 NOISE_FLOOR = 1e-6
