@@ -93,6 +93,9 @@ def kink_referee(kernel: AbstractKernel, *, sweeps: int, warmup: int) -> Particl
     return ParticleGibbs(_kink_model(kernel), sweeps=sweeps, warmup=warmup)
 
 
+SMOOTH_KINK_REGRESSION = GPNARX(1, kernel=RBF(lengthscale=1.0, variance=1.0))  # pyright: ignore[reportArgumentType]
+"""An exact GP from each output to the next."""
+
 REPAIR = Marginal(rounds=0)
 """Of an earlier fit, only the covariance of the function anew."""
 
@@ -101,6 +104,11 @@ REPAIR = Marginal(rounds=0)
 
 PENDULUM = Polished(states=2, num_inducing=50, hidden=32, steps=1500, iterations=300)
 PENDULUM_QUICK = replace(PENDULUM, num_inducing=20, steps=100, iterations=10)
+
+
+def pendulum_opponents(lags: tuple[int, ...]) -> dict[str, Methods]:
+    """Autoregressions whose numbers of lags compete."""
+    return {"arx": grid("arx", ARX, output_lags=lags), "gp-narx": grid("gp-narx", GPNARX, output_lags=lags)}
 
 
 # The swing-ups.

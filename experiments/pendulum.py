@@ -4,6 +4,9 @@ The velocity is never measured. Held-out episodes are simulated from their first
 with the true velocity.
 """
 
+from functools import partial
+from typing import Any
+
 import jax.random as jr
 import matplotlib
 
@@ -13,13 +16,20 @@ import numpy as np
 
 import gpssm
 from experiments import methods
-from experiments._learn import learnt_system
+from experiments._learn import learn, learnt_system
 from experiments._results import Results, arguments
 from gpssm import metrics, plots
+from gpssm.evaluate import Against, select
+from gpssm.methods import AbstractMethod
+from gpssm.predict import AbstractPredictor
 from gpssm.systems import Pendulum
 
 TRAIN, TEST, STEPS, N_INIT = 15, 5, 40, 10
+HELD_OUT = 5
+"""Training episodes by which numbers of lags are chosen."""
 SEEDS = (0, 1, 2, 3, 4)
+LAGS = (2, 3, 4, 6, 8, 10)
+"""Of the autoregressive opponents; no more than the samples that are read."""
 NAMED = ("states", "num_inducing", "hidden", "steps", "iterations")
 PROTOCOL = {
     "system": "driven damped pendulum, dt 0.1 s, torque up to 6 Nm held for 4 steps, angle measured with sd 0.02 rad, "
@@ -28,6 +38,9 @@ PROTOCOL = {
     "prediction": f"free simulation of the held-out episodes from their first {N_INIT} samples, which are not scored",
     "model": {name: getattr(methods.PENDULUM, name) for name in NAMED},
     "selection": "settings fixed in advance, the same for all seeds; nothing is chosen by these scores",
+    "arx, gp-narx": f"autoregressions, linear and by a GP; of {', '.join(map(str, LAGS))} lags the number that is best "
+    f"by gpssm.select in each data seed: free runs over the last {HELD_OUT} training episodes, fitted to the others; "
+    "then fitted to all of them",
     "trivial": "constant: training mean; linear: least-squares model of two lags run freely",
 }
 
@@ -37,23 +50,50 @@ def score(truth: np.ndarray, mean: np.ndarray) -> dict[str, float]:
     return {"nrmse": metrics.nrmse_std(truth, mean), "rmse": metrics.rmse(truth, mean)}
 
 
-def gpssm_scores(train: gpssm.Episodes, test: gpssm.Episodes, velocity: np.ndarray, quick: bool, seed: int, figure):
-    """Learn, simulate, compare."""
-    method = methods.PENDULUM_QUICK if quick else methods.PENDULUM
-    system = learnt_system(train, method, key=jr.fold_in(jr.key(1), seed))
+def free_runs(system: AbstractPredictor, test: gpssm.Episodes) -> tuple[list[gpssm.Rollout], dict[str, float]]:
+    """Of all held-out episodes, and their scores."""
     rollouts = [system.simulate(run, n_init=N_INIT, key=jr.key(i)) for i, run in enumerate(test)]
     truth = np.concatenate([run.y[N_INIT:] for run in test])
     low, high = (np.concatenate(side) for side in zip(*(r.interval(0.95) for r in rollouts), strict=True))
     signals = np.concatenate([r.signals for r in rollouts], axis=1)
-    latent = np.concatenate([system.smooth(run).means for run in test])
-    if seed == 0:
-        draw(figure, rollouts, test, latent, velocity)
-    return {
+    return rollouts, {
         **score(truth, np.concatenate([r.mean for r in rollouts])),
         "coverage_95": metrics.interval_coverage(truth, low, high),
         "log_density": metrics.log_density_samples(truth, signals, rollouts[0].noise_std),
-        "velocity_r2": metrics.state_r2(velocity, latent),
     }
+
+
+def gpssm_scores(train: gpssm.Episodes, test: gpssm.Episodes, velocity: np.ndarray, quick: bool, seed: int, figure):
+    """Learn, simulate, compare."""
+    method = methods.PENDULUM_QUICK if quick else methods.PENDULUM
+    system = learnt_system(train, method, key=jr.fold_in(jr.key(1), seed))
+    rollouts, found = free_runs(system, test)
+    latent = np.concatenate([system.smooth(run).means for run in test])
+    if seed == 0:
+        draw(figure, rollouts, test, latent, velocity)
+    return {**found, "velocity_r2": metrics.state_r2(velocity, latent)}
+
+
+def best_lags(candidates: methods.Methods, train: gpssm.Episodes, seed: int) -> str:
+    """The candidate that runs best over training episodes that it has not seen."""
+    first, last = train.split(test=HELD_OUT)
+    found = select(candidates, first, folds=Against(last), n_init=N_INIT, seeds=1, key=jr.fold_in(jr.key(2), seed))
+    if found.interrupted:
+        raise KeyboardInterrupt
+    print(found.table(), flush=True)
+    return found.best or next(iter(candidates))
+
+
+def autoregressive(results: Results, train: gpssm.Episodes, test: gpssm.Episodes, quick: bool, seed: int) -> None:
+    """The rows of the autoregressions, with as many lags as training episodes ask for."""
+    for family, candidates in methods.pendulum_opponents(LAGS[:2] if quick else LAGS).items():
+        name = results.choice("hidden velocity", f"{family}, seed {seed}", partial(best_lags, candidates, train, seed))
+
+        def work(chosen: str = name, method: AbstractMethod = candidates[name]) -> list[dict[str, Any]]:
+            system = learn(train, method, key=jr.fold_in(jr.key(3), seed)).system
+            return [{"metric": m, "value": v, "chosen": chosen} for m, v in free_runs(system, test)[1].items()]
+
+        results.run("hidden velocity", family, seed, work)
 
 
 def linear_run(train: gpssm.Episodes, test: gpssm.Episodes, lags: int = 2) -> np.ndarray:
@@ -107,6 +147,7 @@ def main() -> None:
             seed,
             lambda a=train, b=test, v=velocity, s=seed: gpssm_scores(a, b, v, options.quick, s, figure),
         )
+        autoregressive(results, train, test, options.quick, seed)
     print(f"results: {results.path}")
 
 

@@ -25,6 +25,8 @@ from experiments._learn import learn
 from experiments._results import Results, arguments
 from experiments.kink import final_bound, higher_bound, identity_scaler, learnt_function, model_of
 from gpssm.models import GPSSM, LinearGaussian
+from gpssm.predict import Autoregression
+from gpssm.predict.autoregression import AbstractGPRegression
 from gpssm.systems import SmoothKink
 
 LEVELS = (0.008, 0.08, 0.8)
@@ -41,6 +43,8 @@ PROTOCOL = {
     "network; the higher bound wins",
     "selection": "settings fixed in advance, the same for all series; of the two starts the one with the higher "
     "training bound",
+    "gp regression": "an exact GP with the same kernel from each output to the next, which is what an autoregressive "
+    "GP learns here; its noise variance is what stands as process_variance",
     "trivial": "keep_state: f(x) = x; linear: least squares on consecutive outputs",
 }
 
@@ -59,6 +63,16 @@ def two_starts(episodes: gpssm.Episodes, noise: float, quick: bool, key: jax.Arr
     model_key, fit_key = jr.split(key)
     method = methods.smooth_kink(first_model(episodes, noise, model_key), **QUICK if quick else {})
     return higher_bound(learn(episodes, method, scaler=identity_scaler(), key=fit_key))
+
+
+def regression(episodes: gpssm.Episodes, grid: np.ndarray) -> dict[str, float]:
+    """What a GP learns that takes outputs for states."""
+    found = learn(episodes, methods.SMOOTH_KINK_REGRESSION, scaler=identity_scaler(), seed=0).system
+    assert isinstance(found, Autoregression) and isinstance(found.regression, AbstractGPRegression)
+    with jax.enable_x64(True):
+        change, variance = jax.vmap(found.regression.moments)(jnp.asarray(grid)[:, None])
+        noise = float(found.regression.noise_variance()[0])
+    return scores(grid + np.asarray(change)[:, 0], np.sqrt(np.asarray(variance)[:, 0]), noise)
 
 
 def first_model(episodes: gpssm.Episodes, noise: float, key: jax.Array) -> GPSSM:
@@ -107,9 +121,10 @@ def main() -> None:
             slope, offset = np.polyfit(y[:-1], y[1:], 1)
             results.run(f"noise {level}", "keep_state", replicate, lambda: scores(grid, None))
             results.run(f"noise {level}", "linear", replicate, lambda a=slope, b=offset: scores(a * grid + b, None))
+            episodes = gpssm.Episodes.from_arrays(y=list(y.reshape(-1, LENGTH)))
+            results.run(f"noise {level}", "gp regression", replicate, lambda e=episodes: regression(e, grid))
 
-            def work(y=y, level=level, replicate=replicate):
-                episodes = gpssm.Episodes.from_arrays(y=list(y.reshape(-1, LENGTH)))
+            def work(y=y, episodes=episodes, level=level, replicate=replicate):
                 fitted = two_starts(episodes, level, options.quick, jr.fold_in(jr.key(1), replicate))
                 curve = learnt_function(fitted, grid)
                 if replicate == 0:

@@ -37,14 +37,20 @@ def diagonal(kernel: AbstractKernel, x: Float[Array, "N Q"]) -> Float[Array, " N
     return jax.vmap(lambda point: jnp.asarray(kernel(point, point)))(x)
 
 
-def squared_distances(x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
-    """|x_n - y_m|^2 as a sum of squared differences, one input dimension at a time.
+def squared_distances(
+    x: Float[Array, "N Q"], y: Float[Array, "M Q"], rates: Float[Array, " Q"] | None = None
+) -> Float[Array, "N M"]:
+    """|x_n - y_m|^2 as a sum of squared differences, one input dimension at a time; the differences times `rates`, if
+    there are any.
 
     The expansion into inner products would be cheaper, but loses the digits of small distances, and its derivative
     those of the gradient: a rough kernel divides by the distance, which is zero or, after rounding, nearly so on the
     diagonal.
     """
     if x.shape[1] > WRITTEN_OUT:
-        return jnp.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)
+        between = x[:, None, :] - y[None, :, :]
+        return jnp.sum((between if rates is None else between * rates) ** 2, axis=-1)
     columns = (x[:, q, None] - y[None, :, q] for q in range(x.shape[1]))
+    if rates is not None:
+        columns = (column * rates[q] for q, column in enumerate(columns))
     return reduce(jnp.add, (column**2 for column in columns))

@@ -38,32 +38,34 @@ def _rbf(kernel: RBF, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[A
 
 @cross_covariance.register
 def _matern12(kernel: Matern12, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
-    variance, squares = _scaled(kernel, x, y)
-    return variance * jnp.exp(-_root(squares))
+    variance, distance = _distance(kernel, x, y)
+    return variance * jnp.exp(-distance)
 
 
 @cross_covariance.register
 def _matern32(kernel: Matern32, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
-    variance, squares = _scaled(kernel, x, y)
-    scaled = 3.0**0.5 * _root(squares)
+    variance, distance = _distance(kernel, x, y)
+    scaled = 3.0**0.5 * distance
     return variance * (1.0 + scaled) * jnp.exp(-scaled)
 
 
 @cross_covariance.register
 def _matern52(kernel: Matern52, x: Float[Array, "N Q"], y: Float[Array, "M Q"]) -> Float[Array, "N M"]:
-    variance, squares = _scaled(kernel, x, y)
-    scaled = 5.0**0.5 * _root(squares)
+    variance, distance = _distance(kernel, x, y)
+    scaled = 5.0**0.5 * distance
     return variance * (1.0 + scaled + scaled**2 / 3.0) * jnp.exp(-scaled)
 
 
 def _scaled(
-    kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]
+    kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"], *, differences_first: bool = False
 ) -> tuple[Float[Array, ""], Float[Array, "N M"]]:
     """The variance, and squared distances in length-scales."""
     lengthscale, variance = val(kernel.lengthscale), jnp.squeeze(val(kernel.variance))
     x, y = jnp.asarray(kernel.slice_input(x)), jnp.asarray(kernel.slice_input(y))
-    scale = jnp.broadcast_to(lengthscale, x.shape[-1:])[None, :]
-    return variance, squared_distances(x / scale, y / scale)
+    scale = jnp.broadcast_to(lengthscale, x.shape[-1:])
+    if differences_first:
+        return variance, squared_distances(x, y, 1.0 / scale)
+    return variance, squared_distances(x / scale[None, :], y / scale[None, :])
 
 
 def squared_exponential(kernel: AbstractKernel, inputs: int) -> tuple[Float[Array, " Q"], Float[Array, ""]]:
@@ -74,8 +76,13 @@ def squared_exponential(kernel: AbstractKernel, inputs: int) -> tuple[Float[Arra
     return jnp.broadcast_to(val(kernel.lengthscale), (inputs,)), jnp.squeeze(val(kernel.variance))
 
 
-def _root(squares: Float[Array, "N M"]) -> Float[Array, "N M"]:
-    return jnp.sqrt(jnp.maximum(squares, _FLOOR))
+def _distance(
+    kernel: StationaryKernel, x: Float[Array, "N Q"], y: Float[Array, "M Q"]
+) -> tuple[Float[Array, ""], Float[Array, "N M"]]:
+    """The variance, and distances in length-scales, which are differences first: compilers may compute a scaled point
+    twice and round it in two ways, and then it is a little way from itself, where a root has the steepest of slopes."""
+    variance, squares = _scaled(kernel, x, y, differences_first=True)
+    return variance, jnp.sqrt(jnp.maximum(squares, _FLOOR))
 
 
 @diagonal.register

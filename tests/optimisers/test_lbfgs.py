@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from gpjax.kernels import RBF, Matern12
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from scipy.optimize import minimize
@@ -17,8 +18,10 @@ from gpssm._core import _rounds
 from gpssm._core._params import Positive, cast
 from gpssm.fitting import Run, Status
 from gpssm.inference import Explicit, GaussHermite, MeanField, NaturalGradient
+from gpssm.methods import ModelSpec, PerStep, Variational
 from gpssm.models import GPSSM, AbstractEmission, Batch, LinearGaussian, LinearMean, LinearTransition
 from gpssm.optimisers import LBFGS, Trained, _lbfgs
+from gpssm.systems import Kink
 from tests.optimisers.small_task import Task, finite, free_states, padded
 from tests.reference.kalman import LinearModel, evidence
 
@@ -254,3 +257,15 @@ def test_a_search_that_gains_nothing_ends():
     ended = _rounds.minimise(_rounds.Objective(lying), np.ones(3), iterations=1000)
     assert ended is _rounds.Ending.stuck
     assert calls < 200
+
+
+def test_a_rough_kernel_has_its_gradient_in_programs_that_are_compiled_well():
+    """Compilers scaled an inducing point twice and rounded it in two ways: it was a little way from itself, where a
+    root has the steepest of slopes, and the search ended where it began."""
+    episodes = Kink().simulate(episodes=200, steps=10, key=jr.key(0)).episodes
+    rough = RBF(lengthscale=10.0) + Matern12(lengthscale=0.1)  # pyright: ignore[reportArgumentType]
+    model = ModelSpec(1, kernel=rough, num_inducing=20, process_variance=0.1, noise_variance=0.1)
+    optimiser = LBFGS(15)
+    assert optimiser.iterations * episodes.num_steps >= _lbfgs.MUCH_SEARCHING
+    fitted = gpssm.fit(episodes, Variational(model, q_x=PerStep(), optimiser=optimiser), seed=0)
+    assert fitted.history.bound[-1] > fitted.history.bound[0] + 1.0
