@@ -12,6 +12,7 @@ from experiments._data import SETS
 from experiments._free_run import free_run, scores
 from experiments._results import Results, arguments
 from experiments.real_sets import draw, load
+from gpssm.models import Magnitude
 
 SEEDS = (0, 1)
 PROTOCOL = {
@@ -33,7 +34,7 @@ def label(fit: gpssm.Fit) -> str:
     if isinstance(method, gpssm.ARX):
         return f"arx {method.output_lags}"
     if isinstance(method, gpssm.OutputError):
-        return f"output error {method.states}"
+        return f"output error {method.states}" + (", magnitudes" if method.emission is Magnitude else "")
     return f"gp {method.states}" if isinstance(method, gpssm.Polished) else type(method).__name__.lower()
 
 
