@@ -50,8 +50,8 @@ Every number carries its horizon, the number of samples that were read, and the 
 scores; where ideas came after test scores had been seen, the page says so under *How blind*.
 
 Not every file is from one run. Rows whose settings did not change were kept when others were added, with the words of
-the protocol brought up to date: cart-pole, all but the two views; lagged actions, seed 0 and most of seed 1; actuator
-and real records, all but the mixtures; double pendulum, all but the sampled simulator.
+the protocol brought up to date: cart-pole, all but the two views; lagged actions, seed 0 and most of seed 1; real
+records, all but the mixtures; double pendulum, all but the sampled simulator.
 """
 
 

@@ -50,14 +50,15 @@ the range of the states and within 0.5 of the kink.""",
     },
     seen="""The RBF rounds the corner ([[best | rbf | RMSE within 0.5 of the kink]]), the arc-cosine kernel is sharper
 there ([[best | arccos0 | RMSE within 0.5 of the kink]]); by the recipe of the paper all four kernels are alike, because
-the choice of kernel matters only once the optimisation is good enough to show it. The process variance comes out two to
-eight times too large, which is the bias of a posterior that keeps function and states apart: [marginal
+the choice of kernel matters only once the optimisation is good enough to show it. The process variance comes out three
+to eight times too large, which is the bias of a posterior that keeps function and states apart: [marginal
 inference](function_bands.md) does not have it.""",
     more="""- With the RBF the optimum of the variational family seems to be unique: from the several starts that were
   tried on one seed (other length-scales and noises), and from the network, L-BFGS ended at the same bound and the same
   function. Adam on an explicit q(u) stops short of it.
 - RBF and RBF + Matérn-1/2 end at the same answer, because the Matérn part is switched off. The manifold GP is best on
-  some seeds and worst on others.
+  some seeds and worst on others: on the first and the last one its bound is the highest of all four kernels and its
+  function errs most. In the picture it is jagged beside the corner; nothing in the bound holds its layers back.
 - Fits that start near the true noises end at the same wrong ones, so that this is not a failure to converge. The bands
   of the function are too narrow for the same reason; free simulations are less affected, since process noise is part of
   them.""",

@@ -9,7 +9,7 @@ MEASURES = {
     "process variance": "process",
     "measurement variance over the true one": "measurement_ratio",
 }
-METHOD = "fit_alternating"
+METHOD = "alternating"
 
 PAGE = Page(
     name="process_noise",
@@ -37,9 +37,9 @@ the second has twice the inducing points.""",
         Line("200 inducing points", "", case="200 inducing points"),
     ),
     figures={"results/process_noise.png": "Bound and noises as the fit goes on"},
-    seen="""Bound and process noise grow hand in hand: with 200 points from [[200 inducing points | fit_alternating |
-bound, cycle 1]] to [[200 inducing points | fit_alternating | bound, cycle 25]] nats a step and from [[200 inducing
-points | fit_alternating | process variance, cycle 1]] to [[200 inducing points | fit_alternating | process variance,
+    seen="""Bound and process noise grow hand in hand: with 200 points from [[200 inducing points | alternating |
+bound, cycle 1]] to [[200 inducing points | alternating | bound, cycle 25]] nats a step and from [[200 inducing
+points | alternating | process variance, cycle 1]] to [[200 inducing points | alternating | process variance,
 cycle 25]], while the measurement variance falls below the true one. Two causes are likely, and this does not separate
 them: a posterior that keeps function and states apart has to book as process noise what it does not know about the
 function, and the search ends in a poor optimum.""",
