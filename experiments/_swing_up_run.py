@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import jax
 import jax.random as jr
@@ -12,18 +11,20 @@ import jax.random as jr
 import gpssm
 from experiments import _swing_up_figures as figures
 from experiments import methods
+from experiments._lags import best_lags
 from experiments._learn import learn, learnt_system
-from experiments._results import Results
+from experiments._results import Results, Row
 from experiments._swing_up import FromMeasurement, Simulates, score, simulators, turning
 from experiments._trials import Study
 from experiments._two_views import TwoViews
 from gpssm.methods import AbstractMethod
-from gpssm.predict import AbstractPredictor
+from gpssm.predict import AbstractPredictor, Autoregression
 
 Fitter = Callable[[], Simulates | FromMeasurement]
-Models = dict[int, tuple[Study, gpssm.System]]
-"""Ours, by the number of training episodes."""
-Drawn = dict[str, Models]
+Fits = dict[tuple[str, int, str], Simulates | FromMeasurement]
+"""By case, number of training episodes and method."""
+VIEWS = {"gpssm two views": "gpssm best", "argp two views": "argp angles"}
+"""Mixtures, and what they mix."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,11 @@ class Case:
 
     observed: tuple[int, ...]
     n_init: int
-    """Samples that are read before the free run: one shows a whole state, velocities need a few."""
+    """Samples that are read before the free run: one shows a whole state, velocities need a few. An autoregressive GP
+    has no more lags."""
     states: int
-    lags: int
-    """Of the autoregressive GP."""
     second_view: str | None = None
-    """A case that shows fewer outputs, whose model is mixed with that of this case in a row of its own."""
+    """A case that shows fewer outputs, whose model is mixed with that of this case in rows of their own."""
 
 
 def run(
@@ -54,16 +54,17 @@ def run(
     seeds = sorted({seed for seed, _ in studies})
     of_seed = {seed: {name: studies[seed, name] for name in cases} for seed in seeds}
     for seed in seeds:
-        drawn = _one_seed(results, of_seed[seed], cases, counts, settings, seed, paper=False)
+        fits = _one_seed(results, of_seed[seed], cases, counts, settings, seed)
         if seed == seeds[0]:
-            _draw(results, drawn, cases, counts)
-    if network:
-        for seed, (name, case), count in product(seeds, cases.items(), counts):
+            _draw(results, of_seed[seed], fits, cases, counts)
+    for seed, (name, case), count in product(seeds, cases.items(), counts):
+        if network:
             work = partial(_network, of_seed[seed][name], case, count, settings, seed)
             results.run(f"{name} {count}", "gpssm network", seed, work)
     # The slowest last.
-    for seed in seeds:
-        _one_seed(results, of_seed[seed], cases, counts, settings, seed, paper=True)
+    for seed, (name, case), count in product(seeds, cases.items(), counts):
+        work = partial(_paper, of_seed[seed][name], case, count, settings, seed)
+        results.run(f"{name} {count}", "gpssm paper", seed, work)
 
 
 def _one_seed(
@@ -73,79 +74,60 @@ def _one_seed(
     counts: Sequence[int],
     settings: methods.SwingUp,
     seed: int,
-    *,
-    paper: bool,
-) -> Drawn:
-    drawn: Drawn = {name: {} for name in cases}
-    for name, count in product(cases, counts):
-        study, case = studies[name], cases[name]
-        rows: dict[str, Fitter] = {"gpssm paper": partial(_paper, study, case, count, settings, seed)}
-        if not paper:
-            rows = _opponents(study, case, count, seed)
-            rows["gpssm best"] = partial(_best, study, case, count, settings, seed)
-        for method, fit in rows.items():
-            results.run(
-                f"{name} {count}",
-                method,
-                seed,
-                partial(_fit_and_score, fit, drawn[name], method, study, case, count, seed),
-            )
-    if not paper:
-        for (name, case), count in product(cases.items(), counts):
-            if case.second_view is not None:
-                work = partial(_score_two_views, studies, cases, name, count, settings, seed, drawn)
-                results.run(f"{name} {count}", "gpssm two views", seed, work)
-    return drawn
+) -> Fits:
+    """Opponents and our settings; the fits that were made just now."""
+    fitters: dict[tuple[str, int, str], Fitter] = {}
+    fits: Fits = {}
 
+    def fitted(name: str, count: int, method: str) -> Simulates | FromMeasurement:
+        if (name, count, method) not in fits:
+            fits[name, count, method] = fitters[name, count, method]()
+        return fits[name, count, method]
 
-def _fit_and_score(
-    fit: Fitter, drawn: Models, method: str, study: Study, case: Case, count: int, seed: int
-) -> list[dict[str, Any]]:
-    system = fit()
-    if isinstance(system, gpssm.System) and method == "gpssm best":
-        drawn[count] = (study, system)
-    return list(score(study, system, n_init=case.n_init, seed=seed))
+    def rows(name: str, count: int, method: str) -> list[Row]:
+        return list(score(studies[name], fitted(name, count, method), n_init=cases[name].n_init, seed=seed))
 
+    def mixed(name: str, other: str, count: int, method: str) -> list[Row]:
+        whole, part = fitted(name, count, method), fitted(other, count, method)
+        assert isinstance(whole, gpssm.System | Autoregression) and isinstance(part, gpssm.System | Autoregression)
+        columns = tuple(cases[name].observed.index(column) for column in cases[other].observed)
+        both = TwoViews(whole, part, columns)
+        return list(score(studies[name], both, n_init=cases[name].n_init, seed=seed))
 
-def _score_two_views(
-    studies: Mapping[str, Study],
-    cases: Mapping[str, Case],
-    name: str,
-    count: int,
-    settings: methods.SwingUp,
-    seed: int,
-    drawn: Drawn,
-) -> list[dict[str, Any]]:
-    """The models of both cases, fitted if that was not done just now, as one."""
-    case = cases[name]
-    assert case.second_view is not None
-
-    def model(view: str) -> gpssm.System:
-        if count not in drawn[view]:
-            drawn[view][count] = (studies[view], _best(studies[view], cases[view], count, settings, seed))
-        return drawn[view][count][1]
-
-    columns = tuple(case.observed.index(column) for column in cases[case.second_view].observed)
-    both = TwoViews(model(name), model(case.second_view), columns)
-    return list(score(studies[name], both, n_init=case.n_init, seed=seed))
+    for (name, case), count in product(cases.items(), counts):
+        made = _opponents(results, studies[name], name, case, count, seed)
+        made["gpssm best"] = partial(_best, studies[name], case, count, settings, seed)
+        for method, fit in made.items():
+            fitters[name, count, method] = fit
+            results.run(f"{name} {count}", method, seed, partial(rows, name, count, method))
+    for (name, case), count in product(cases.items(), counts):
+        if case.second_view is not None:
+            for method, of in VIEWS.items():
+                results.run(f"{name} {count}", method, seed, partial(mixed, name, case.second_view, count, of))
+    return fits
 
 
 def _learnt(train: gpssm.Episodes, method: AbstractMethod, key: jax.Array) -> AbstractPredictor:
     return learn(train, method, key=key).system
 
 
-def _opponents(study: Study, case: Case, count: int, seed: int) -> dict[str, Fitter]:
-    """Rows that hardly learn, linear and autoregressive models."""
+def _opponents(results: Results, study: Study, name: str, case: Case, count: int, seed: int) -> dict[str, Fitter]:
+    """Rows that hardly learn, linear and autoregressive models. The latter have the lags that training trials ask
+    for."""
     train, key = study.first(count), jr.fold_in(jr.key(4), seed)
-    kernel = turning(study, train, states=len(study.observed), lags=case.lags)
-    opponents = methods.swing_up_opponents(order=case.states, lags=case.lags, kernel=kernel)
-    return {
+    rows: dict[str, Fitter] = {
         "constant": partial(_learnt, train, methods.SWING_UP_CONSTANT, key),
         # The one before the last, however few the others learn from.
         "previous episode": partial(_learnt, study.train, methods.SWING_UP_PREVIOUS, key),
         **{name: partial(_itself, simulator) for name, simulator in simulators(study).items()},
-        **{name: partial(_learnt, train, method, key) for name, method in opponents.items()},
+        "kalman": partial(_learnt, train, methods.swing_up_kalman(case.states), key),
     }
+    kernels = {lags: turning(study, train, states=len(study.observed), lags=lags) for lags in range(1, case.n_init + 1)}
+    for method, candidates in methods.swing_up_autoregressions(kernels).items():
+        choose = partial(best_lags, train, candidates, key=key)
+        lags = int(results.choice(f"{name} {count}", f"lags of {method}, seed {seed}", choose))
+        rows[method] = partial(_learnt, train, candidates[lags], key)
+    return rows
 
 
 def _itself(simulator: FromMeasurement) -> FromMeasurement:
@@ -158,21 +140,29 @@ def _best(study: Study, case: Case, count: int, settings: methods.SwingUp, seed:
     return learnt_system(train, method, key=jr.fold_in(jr.key(3), seed))
 
 
-def _network(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> list[dict[str, Any]]:
+def _network(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> list[Row]:
     train = study.first(count)
     method = settings.network(train, states=case.states, kernel=turning(study, train, states=case.states))
     system = learnt_system(train, method, key=jr.fold_in(jr.key(5), seed))
     return list(score(study, system, n_init=case.n_init, seed=seed))
 
 
-def _paper(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> gpssm.System:
+def _paper(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> list[Row]:
     train = study.first(count)
-    return learnt_system(train, settings.paper(train, states=case.states), key=jr.fold_in(jr.key(2), seed))
+    system = learnt_system(train, settings.paper(train, states=case.states), key=jr.fold_in(jr.key(2), seed))
+    return list(score(study, system, n_init=case.n_init, seed=seed))
 
 
-def _draw(results: Results, drawn: Drawn, cases: Mapping[str, Case], counts: Sequence[int]) -> None:
+def _draw(
+    results: Results, studies: Mapping[str, Study], fits: Fits, cases: Mapping[str, Case], counts: Sequence[int]
+) -> None:
     """Figures of the first seed, if its models were fitted just now (a run that finds them done leaves its figures)."""
     stem = results.path.with_suffix("")
+    drawn: dict[str, dict[int, tuple[Study, gpssm.System]]] = {name: {} for name in cases}
+    for name, count in product(cases, counts):
+        system = fits.get((name, count, "gpssm best"))
+        if isinstance(system, gpssm.System):
+            drawn[name][count] = (studies[name], system)
     if all(len(systems) == len(counts) for systems in drawn.values()):
         figures.futures(
             stem.with_name(f"{stem.name}_futures.png"), drawn, {name: case.n_init for name, case in cases.items()}

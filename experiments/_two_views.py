@@ -12,14 +12,15 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 import gpssm
+from gpssm.predict import Autoregression
 
 
 @dataclass(frozen=True)
 class TwoViews:
     """A mixture in which, at every step, each model has a share in proportion to the precision it claims."""
 
-    whole: gpssm.System
-    part: gpssm.System
+    whole: gpssm.System | Autoregression
+    part: gpssm.System | Autoregression
     columns: tuple[int, ...]
     """Which outputs of the first the second was shown. For the others, the first speaks alone."""
 

@@ -4,8 +4,9 @@ The trials come from `python -m experiments.generate_pilco`. A model sees the co
 first samples, and simulates the rest.
 """
 
+from experiments._lags import EVIDENCE
 from experiments._results import Results, arguments
-from experiments._swing_up import BEST, UNIT
+from experiments._swing_up import BEST, RECIPE, UNIT
 from experiments._swing_up_run import Case, run
 from experiments._trials import NUM_EACH, load_study
 from experiments.methods import CART_POLE, SWING_UP_QUICK
@@ -13,8 +14,8 @@ from experiments.methods import CART_POLE, SWING_UP_QUICK
 SEEDS = (0, 1, 2)
 COUNTS = (2, 8, 15)
 CASES = {
-    "observed": Case(observed=(0, 1, 2, 3), n_init=3, states=4, lags=1, second_view="hidden"),
-    "hidden": Case(observed=(0, 3), n_init=3, states=4, lags=2),
+    "observed": Case(observed=(0, 1, 2, 3), n_init=3, states=4, second_view="hidden"),
+    "hidden": Case(observed=(0, 3), n_init=3, states=4),
 }
 PROTOCOL = {
     "system": "cart-pole, PILCO trials of 40 steps of 0.1 s, outputs with noise of sd 0.01; "
@@ -31,12 +32,12 @@ PROTOCOL = {
     "after one sample before, and their scores had been seen",
     "paper settings": "100 inducing points, Matern-1/2, 50 units, Adam 1e-3, one path",
     "best settings": BEST,
-    "network": "the paper's model and network by the recipe of the noisy cart-pole, which was not found on these "
-    "trials: RBF on sines and cosines, first noises from a regression on pairs, 100 inducing points",
-    "two views": "with everything observed: at every step a mixture of our model and of the one for hidden velocities, "
-    "in proportion to the precision that each claims; found on the same extra trials, after the last trials had shown "
-    "that the latter errs less there",
-    "argp": "one lag (observed) or two (hidden), RBF; argp angles: the same with our kernel",
+    "network": RECIPE,
+    "two views": "beside the rows that are compared with the paper, with everything observed: at every step a mixture "
+    "of our model and of the one for hidden velocities, in proportion to the precision that each claims; found on the "
+    "same extra trials, after the last trials had shown that the latter errs less there. argp two views: the same of "
+    "two argp angles",
+    "argp": f"RBF; argp angles: the same with our kernel; {EVIDENCE}",
     "trivial": "constant: training mean; previous episode: copy of the one before the last; true simulator: started at "
     "the last measurement that was read, hidden states included; sampled: spread around it by the noise of the sensor",
 }

@@ -4,8 +4,9 @@ The trials come from `python -m experiments.generate_pilco`. Motion is chaotic: 
 measured state, loses the way.
 """
 
+from experiments._lags import EVIDENCE
 from experiments._results import Results, arguments
-from experiments._swing_up import BEST, UNIT
+from experiments._swing_up import BEST, RECIPE, UNIT
 from experiments._swing_up_run import Case, run
 from experiments._trials import NUM_EACH, load_study
 from experiments.methods import DOUBLE_PENDULUM, SWING_UP_QUICK
@@ -14,8 +15,8 @@ SEEDS = (1, 2)
 """Those on which the swing-up was learnt."""
 COUNTS = (2, 8, 14)
 CASES = {
-    "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4, lags=1),
-    "hidden": Case(observed=(2, 3), n_init=3, states=4, lags=2),
+    "observed": Case(observed=(0, 1, 2, 3), n_init=1, states=4),
+    "hidden": Case(observed=(2, 3), n_init=3, states=4),
 }
 PROTOCOL = {
     "system": "double pendulum with two torques, PILCO trials of 30 steps of 0.1 s, outputs with noise of sd 0.01; "
@@ -30,7 +31,8 @@ PROTOCOL = {
     "chosen by these scores",
     "paper settings": "200 inducing points, Matern-1/2, 80 units, Adam 1e-3, one path",
     "best settings": BEST,
-    "argp": "one lag (observed) or two (hidden), RBF; argp angles: the same with our kernel",
+    "network": RECIPE,
+    "argp": f"RBF; argp angles: the same with our kernel; {EVIDENCE}",
     "trivial": "constant: training mean; previous episode: copy of the one before the last; true simulator: started at "
     "the last measurement that was read, hidden states included; sampled: spread around it by the noise of the sensor",
 }
@@ -44,7 +46,7 @@ def main() -> None:
     studies = {
         (s, name): load_study("double_pendulum", s, case.observed) for s in seeds for name, case in CASES.items()
     }
-    run(results, studies, CASES, counts, SWING_UP_QUICK if options.quick else DOUBLE_PENDULUM)
+    run(results, studies, CASES, counts, SWING_UP_QUICK if options.quick else DOUBLE_PENDULUM, network=True)
     print(f"results: {results.path}")
 
 

@@ -3,6 +3,7 @@
 What depends on the data, such as the size of a kernel, is an argument. Everything else is written here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -227,12 +228,17 @@ def process_noise(kernel: AbstractKernel, *, inducing: int, cycles: int) -> Vari
 SWING_UP_CONSTANT, SWING_UP_PREVIOUS = Constant(), PreviousEpisode()
 
 
-def swing_up_opponents(*, order: int, lags: int, kernel: AbstractKernel) -> Methods:
-    """What a GPSSM has to beat. The kernel of the last one should know of angles."""
+def swing_up_kalman(order: int) -> Linear:
+    """A linear state-space model."""
+    return Linear(order)
+
+
+def swing_up_autoregressions(kernels: Mapping[int, AbstractKernel]) -> dict[str, dict[int, GPNARX]]:
+    """Autoregressive GPs by their numbers of lags, which compete. The kernels of the second kind should know of
+    angles."""
     return {
-        "kalman": Linear(order),
-        "argp": GPNARX(output_lags=lags),
-        "argp angles": GPNARX(output_lags=lags, kernel=kernel),
+        "argp": {lags: GPNARX(output_lags=lags) for lags in kernels},
+        "argp angles": {lags: GPNARX(output_lags=lags, kernel=kernel) for lags, kernel in kernels.items()},
     }
 
 

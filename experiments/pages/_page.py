@@ -28,6 +28,9 @@ def written(page: Page, stored: Stored) -> str:
     parts += ["## What one sees", filled(page.seen, page, stored)]
     if page.more:
         parts.append(filled(page.more, page, stored))
+    if page.beside is not None:
+        beside = page.beside
+        parts += [f"## {beside.title}", filled(beside.words, page, stored), short(page, stored, beside)]
     parts += ["## How blind", filled(page.blind, page, stored), wrapped(provenance(stored))]
     return "\n\n".join(parts) + "\n"
 

@@ -51,6 +51,16 @@ class Claim:
     """Whether it is one of the few that the README shows."""
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A small table of its own, of what is not compared with the rows of the page."""
+
+    title: str
+    words: str
+    shown: tuple[Shown, ...]
+    lines: tuple[Line, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Page:
     """One experiment. The first figure is shown, the others stand with the full table."""
@@ -74,6 +84,7 @@ class Page:
     """What methods are called where the table has them under more than one name."""
     more: str = ""
     """What else is known, below the rest."""
+    beside: Beside | None = None
     file: str = ""
     """The results file, if it has another name."""
 

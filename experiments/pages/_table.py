@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from experiments.pages._printed import printed
 from experiments.pages._rows import Column, Stored, number
-from experiments.pages._spec import Line, Page, Shown
+from experiments.pages._spec import Beside, Line, Page, Shown
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -12,10 +12,11 @@ def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *lines))
 
 
-def short(page: Page, stored: Stored) -> str:
-    """The table of a page: lines without a single number are left out."""
-    lines = [[_named(line), *(_shown(page, line, shown, stored) for shown in page.shown)] for line in page.lines]
-    return markdown(["", *(shown.title for shown in page.shown)], [cells for cells in lines if any(cells[1:])])
+def short(page: Page, stored: Stored, table: Page | Beside | None = None) -> str:
+    """The table of a page, or the small one beside it: lines without a single number are left out."""
+    table = table or page
+    lines = [[_named(line), *(_shown(page, line, shown, stored) for shown in table.shown)] for line in table.lines]
+    return markdown(["", *(shown.title for shown in table.shown)], [cells for cells in lines if any(cells[1:])])
 
 
 def _named(line: Line) -> str:

@@ -11,7 +11,7 @@ from experiments.pages._all import PAGES, all_files
 from experiments.pages._compare import Outcome, compare
 from experiments.pages._page import filled, written
 from experiments.pages._rows import DOCS, RESULTS, ROOT, Column, Stored, number
-from experiments.pages._spec import Claim, Line, Page, Shown
+from experiments.pages._spec import Beside, Claim, Line, Page, Shown
 from experiments.pages._table import short
 from experiments.pages._words import wrapped
 
@@ -109,6 +109,15 @@ def test_another_number_in_the_file_is_another_page(tmp_path):
         _page(), _stored(tmp_path, [{**row, "commit": "abc", "code": "def", "date": "now"} for row in rows])
     )
     assert "| **ours** | 0.174 |" in after and "commit `abc` (code `def`), now" in after
+
+
+def test_what_stands_beside_is_a_table_of_its_own(tmp_path):
+    stored = _stored(tmp_path, _rows("a", [(0, 1.0)]) + _rows("b", [(0, 0.25)]))
+    lines = (Line("two of theirs", "opponent", "b", "c"), Line("not run", "ours", "y", "c"))
+    page = _page(beside=Beside("Beside", "Words: [[c | a | error]].", (Shown("error", "error"),), lines))
+    assert "## Beside\n\nWords: 1.00.\n\n|  | error |\n| --- | --- |\n| two of theirs | 0.250 |\n\n" in written(
+        page, stored
+    )
 
 
 def test_numbers_within_sentences_come_from_the_file(tmp_path):
