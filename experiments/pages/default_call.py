@@ -38,7 +38,7 @@ half, and keeps what runs best over them. What is shown is one free run over the
 that it has tried itself errs by [[actuator | linear | RMSE of the free run]], on the tanks a fifth less than that;
 where a linear model is enough (dryer, gas furnace, ball and beam) it is within a tenth of the best simple one, or ahead
 of it. Nobody told it that the sensor of the drive loses the sign: it saw outputs that are never negative and come down
-to zero again and again, tried them as magnitudes of something that has a sign, and errs by [[drive | default call |
+to zero now and then, tried them as magnitudes of something that has a sign, and errs by [[drive | default call |
 RMSE of the free run]] where a linear model errs by [[drive | linear | RMSE of the free run]]. Bands hold what they
 should, or a little more, but on the gas furnace, where those of all models are too narrow: what is new in its second
 half cannot be seen in the first.""",

@@ -69,6 +69,11 @@ class Interruption:
         """Whether somebody wants this to end."""
         return self._requested if self._outer is None else self._outer.requested
 
+    @staticmethod
+    def wanted() -> bool:
+        """Whether somebody wants what is being done in this process to end."""
+        return Interruption._entered is not None and Interruption._entered.requested
+
     def request(self) -> None:
         """Ask for the end, as Ctrl-C does."""
         self._requested = True

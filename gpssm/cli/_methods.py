@@ -56,12 +56,6 @@ class Flags:
             help="--method auto tries no more than is expected to take so long on one core. By default no limit."
         ),
     ] = None
-    jobs: Annotated[
-        int | None,
-        Parameter(
-            help="--method auto fits so many GPs side by side, in processes. The model is the same. By default 1."
-        ),
-    ] = None
     tries: Annotated[
         int | None,
         Parameter(help="Up to this many seeds are tried while the model is poor on the held-out part. By default 3."),
@@ -120,12 +114,9 @@ def _direct(method: "AbstractMethod") -> "AbstractMethod":
 
 def _auto(states: range | None, flags: Flags) -> "AbstractMethod":
     from gpssm.methods import Auto
-    from gpssm.pools import ProcessPool
 
     asked = None if states is None else states[0] if len(states) == 1 else tuple(states)
     given = flags.named(effort="effort", minutes="minutes")
-    if flags.jobs is not None and flags.jobs > 1:
-        given["pool"] = ProcessPool(flags.jobs)
     return Auto(asked, **given, gp=replace(Auto().gp, **_settings_of_polished(flags)))
 
 
@@ -221,7 +212,7 @@ _ALL = (*_NETWORK, "polish", "network", "tries")
 METHODS = {
     "auto": Entry(
         "several methods from simple to rich, and the best kept",
-        (*_ALL, "effort", "minutes", "jobs"),
+        (*_ALL, "effort", "minutes"),
         lambda states, flags: _auto(range(states, states + 1), flags),
         several=_auto,
         chooses=True,

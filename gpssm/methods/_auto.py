@@ -75,7 +75,8 @@ class Auto(AbstractMethod):
     The simple methods are tried in any case."""
 
     pool: AbstractPool = eqx.field(static=True, default=Serial())
-    """With `ProcessPool(4)` GPs are fitted side by side in processes; the model is the same in however many."""
+    """With `ProcessPool(2)` GPs are fitted side by side in processes, as many as there are: two, if not `thorough`. The
+    model is the same in however many. A script needs `if __name__ == "__main__":`, because every process imports it."""
 
     def __check_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -128,7 +129,7 @@ class Auto(AbstractMethod):
         more = (*states, max(states) + 1) if thorough else states
         best = self._try_free_runs(tried, more, budget)
         if look_like_magnitudes(data.episodes) and tried.scaler.direct is None:
-            self._try_magnitudes(tried, outputs, budget)
+            self._try_magnitudes(tried, asked or ((outputs + 1,) if few else (outputs + 1, outputs + 2)), budget)
         rich: dict[str, AbstractMethod] = {}
         for count in more if thorough else (best,):
             if budget.allows("gp", times=float(count)):
@@ -160,15 +161,16 @@ class Auto(AbstractMethod):
         values = {count: tried.value(name) for name, count in allowed.items() if name in tried.trials}
         return max(values, key=lambda count: values[count]) if values else states[0]
 
-    def _try_magnitudes(self, tried: Tried, outputs: int, budget: Budget) -> None:
+    def _try_magnitudes(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> None:
         """A sensor without sign: states of which what is measured is the magnitude. None of the others can know."""
-        tried.run.say("outputs are never negative and come down to zero: also tried as magnitudes of what has a sign")
         size = min(30, self.gp.num_inducing)
         methods = {
             f"output error {count}, magnitudes": OutputError(count, num_inducing=size, emission=Magnitude)
-            for count in (outputs + 1, outputs + 2)
+            for count in states
             if budget.allows("magnitudes", times=float(count))
         }
+        if methods:
+            tried.run.say("outputs are never negative and come down to zero: also tried as magnitudes")
         tried.attempt_each(methods, self.pool)
 
     def _marginal(self, states: int, budget: Budget) -> dict[str, AbstractMethod]:

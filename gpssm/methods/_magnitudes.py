@@ -11,10 +11,10 @@ SHARE = 0.01
 
 
 def look_like_magnitudes(episodes: Episodes) -> bool:
-    """Whether no output is ever negative and each comes down to zero again and again.
+    """Whether no output is ever negative and each comes down to zero now and then.
 
-    Levels and concentrations may do so as well: it is a reason to try, and not to believe. The sign is guessed from
-    inputs, so that there must be some.
+    Levels, concentrations and counts may do so as well: it is a reason to try, and not to believe. The sign is guessed
+    from inputs, so that there must be some.
     """
     if not episodes.num_inputs:
         return False

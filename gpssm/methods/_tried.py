@@ -80,9 +80,12 @@ class Tried:
         with doing(f"{len(names)} methods in processes"):
             for i, made in fitted_in(pool, [(m, train, self.key) for m in methods.values()], forgive=FAILURES):
                 found[names[i]] = made
-                self.run.say(f"{names[i]}: fitted")
-                self.run.interruption.check()
+                self.run.say(f"{names[i]}: {len(found)} of {len(names)} done")
+                if self.run.interrupted:
+                    break
         for name, method in methods.items():
+            if name not in found:
+                raise InterruptedFitError
             self.methods[name], self.learnt_in[name] = method, self.scaler
             self._judged(name, found[name], began)
             if until(name):

@@ -1,14 +1,18 @@
 """Processes of this machine."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from types import FrameType
 from typing import TypeVar, final
 
+from gpssm._core._interrupt import Interruption
 from gpssm.pools._base import AbstractPool, Lost
 
 T = TypeVar("T")
@@ -40,8 +44,10 @@ class ProcessPool(AbstractPool):
                 left.discard(i)
                 yield i, result
         except BrokenProcessPool:
-            # One of them died and took the rest along; nobody says which. Each of the rest gets a process of its own.
-            yield from self._apart(function, tasks, sorted(left))
+            # One of them died and took the rest along; nobody says which. Each of the rest gets a process of its own,
+            # unless it died of the Ctrl-C that was meant for all of them.
+            if not Interruption.wanted():
+                yield from self._apart(function, tasks, sorted(left))
 
     def _together(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
         with _environment(self.threads):
@@ -69,7 +75,26 @@ class ProcessPool(AbstractPool):
 
 def _executor(workers: int) -> ProcessPoolExecutor:
     # A fork would copy the locks of JAX's threads, and hang.
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+
+
+def _begin() -> None:
+    """In each process, before its first task. Ctrl-C, which all processes of a terminal hear, is for those that have a
+    task: one that waits for its next would die of it. And none outlives the process that it works for."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _not_for_us)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _not_for_us(number: int, frame: FrameType | None) -> None:
+    """Hear and do nothing; fits that begin later take the signal for themselves."""
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _as_they_come(futures: dict[Future[R], int]) -> Iterator[tuple[int, R]]:

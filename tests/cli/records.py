@@ -19,7 +19,6 @@ SMALL = {
     "tries": 1,
     "effort": "quick",
     "minutes": 5.0,
-    "jobs": 2,
 }
 """Small numbers for the flags of methods."""
 RUNS, ROWS = 5, 24

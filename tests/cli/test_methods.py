@@ -11,7 +11,6 @@ from gpssm.cli._methods import METHODS, Flags, find_method
 from gpssm.cli._outcome import UsageError
 from gpssm.methods import GPNARX, AroundLinear
 from gpssm.optimisers import Adam
-from gpssm.pools import ProcessPool
 from tests.cli.records import SMALL, write_runs
 
 POLISHED = partial(
@@ -31,7 +30,7 @@ COLUMNS = ("--outputs", "y", "--inputs", "u", "--dt", "0.1")
     ("name", "made"),
     [
         ("polished", POLISHED(2)),
-        ("auto", gpssm.Auto(2, "quick", POLISHED(), 5.0, ProcessPool(2))),
+        ("auto", gpssm.Auto(2, "quick", POLISHED(), 5.0)),
         ("subspace", gpssm.Subspace(2)),
         (
             "variational",

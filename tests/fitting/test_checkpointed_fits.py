@@ -20,8 +20,7 @@ import gpssm
 from gpssm._core import _rounds
 from gpssm._core._errors import ResumeError
 from gpssm._core._history import History
-from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status
-from gpssm.fitting._identity import digest_tree
+from gpssm.fitting import AbstractMethod, Fit, Prepared, Run, Status, _session
 from gpssm.inference import Explicit, GaussHermite, MeanField
 from gpssm.optimisers import LBFGS, AbstractOptimiser, Rates, Trained
 from gpssm.pools import ProcessPool, Serial
@@ -209,6 +208,11 @@ def test_another_method_is_named(tmp_path: Path):
 
 def test_who_goes_on_may_have_other_processes():
     """The outcome is the same in however many; other numbers of states are another fit."""
-    alone, several = (gpssm.Auto(2, pool=pool) for pool in (Serial(), ProcessPool(3, threads=2)))
-    assert digest_tree(alone) == digest_tree(several) != digest_tree(gpssm.Auto(3))
-    assert digest_tree(gpssm.Restarts(alone, 2)) == digest_tree(gpssm.Restarts(several, 2, pool=ProcessPool(2)))
+    data = Prepared.of(RECORDS)
+    one, two, other = (
+        _session._settings(method, data)
+        for method in (gpssm.Auto(2), gpssm.Auto(2, pool=ProcessPool(3, threads=2)), gpssm.Auto(3))
+    )
+    assert one == two and one != other
+    starts = [gpssm.Restarts(gpssm.ARX(1), 2, pool=pool) for pool in (Serial(), ProcessPool(2))]
+    assert _session._settings(starts[0], data) == _session._settings(starts[1], data)

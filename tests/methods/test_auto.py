@@ -1,7 +1,5 @@
 """`Auto` keeps what predicts best, says why, and is never behind the simple models that it has tried itself."""
 
-from dataclasses import replace
-
 import jax.random as jr
 import numpy as np
 import pytest
@@ -10,9 +8,6 @@ import gpssm
 from gpssm.evaluate import HeldOut, Stretches, Trial
 from gpssm.fitting import Prepared, Run
 from gpssm.methods import _auto, _tried
-from gpssm.methods._magnitudes import look_like_magnitudes
-from gpssm.models import Magnitude
-from gpssm.pools import AbstractPool, Lost, ProcessPool, Serial
 from gpssm.predict import Autoregression, ConstantPredictor, LinearPredictor
 from tests.optimisers.small_task import Listening
 
@@ -150,61 +145,6 @@ def test_a_thorough_call_tries_what_there_is(monkeypatch):
     assert tried == simple
 
 
-class AtOnce(AbstractPool):
-    """All tasks in this process, in the opposite order; the first one is lost if `loses`."""
-
-    def __init__(self, loses: bool = False):
-        self.loses = loses
-
-    def run(self, function, tasks):
-        for i in reversed(range(len(tasks))):
-            yield i, Lost("no memory") if self.loses and i == 0 else function(tasks[i])
-
-
-def tried_of(data: gpssm.Episodes, told: Listening) -> _tried.Tried:
-    folds, n_init = _tried.stretches(data)
-    return _tried.Tried.of(folds, n_init, Prepared.of(data), Run(told), jr.key(0))
-
-
-def test_side_by_side_is_as_one_after_the_other():
-    data, outcomes = driven(linear, 100), []
-    methods = {"arx 1": gpssm.ARX(1), "linear": gpssm.Subspace(2), "too many": gpssm.ARX(90), "arx 2": gpssm.ARX(2)}
-    for pool in (Serial(), AtOnce()):
-        tried = tried_of(data, Listening())
-        tried.attempt_each(methods, pool)
-        assert list(tried.trials) == list(methods)
-        outcomes.append([tuple(replace(t, held_out=None, score=None) for t in ts) for ts in tried.trials.values()])
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0][2][0].failed and not outcomes[0][3][0].failed, "a failure does not end the others"
-
-
-def test_what_would_not_have_been_tried_is_dropped():
-    data, methods = driven(linear, 100), {f"arx {n}": gpssm.ARX(n) for n in (1, 2, 3)}
-    for pool in (Serial(), AtOnce()):
-        tried = tried_of(data, Listening())
-        tried.attempt_each(methods, pool, until=lambda name: name == "arx 2")
-        assert list(tried.trials) == list(tried.methods) == ["arx 1", "arx 2"]
-
-
-def test_a_process_that_dies_is_a_failure_of_its_method():
-    tried = tried_of(driven(linear, 100), told := Listening())
-    tried.attempt_each({"arx 1": gpssm.ARX(1), "arx 2": gpssm.ARX(2)}, AtOnce(loses=True))
-    assert tried.trials["arx 1"][0].failed == "no memory" and "arx 1" not in tried.fits
-    assert "arx 1: failed: no memory" in told.messages
-    assert not tried.trials["arx 2"][0].failed
-
-
-@pytest.mark.system
-def test_the_model_is_the_same_in_however_many_processes():
-    gp = gpssm.Polished(num_inducing=6, hidden=2, steps=20, iterations=3, network_steps=0)
-    data, made = driven(lambda y, u: 0.9 * np.tanh(2.0 * y) + 0.4 * u, 240, seed=5), []
-    for pool in (Serial(), ProcessPool(2)):
-        made.append(gpssm.fit(data, gpssm.Auto(2, gp=gp, pool=pool), progress=gpssm.Silent(), seed=3))
-    assert made[0].history.events == made[1].history.events
-    runs = [fit.system.simulate(data[0], n_init=8, num_samples=4, seed=0).samples for fit in made]
-    np.testing.assert_array_equal(*runs)
-
-
 @pytest.mark.parametrize(("steps", "polish"), [(150, 0), (300, 40)])
 def test_from_few_samples_little_is_tried(monkeypatch, steps, polish):
     """Up to 200 of them a GP has one number of states, and is not polished."""
@@ -224,42 +164,6 @@ def test_from_few_samples_little_is_tried(monkeypatch, steps, polish):
     rich = [method for name, method in tried.items() if name.startswith("gp")]
     assert [method.iterations for method in rich] == [polish]
     assert {name for name in tried if name.startswith("output error")} == {"output error 2"}
-
-
-def speeds(count: int = 300) -> gpssm.Episodes:
-    """A shaft that a slow input turns both ways, and a sensor that counts its turns."""
-    rng = np.random.default_rng(0)
-    turns = np.repeat(rng.choice([-1.0, 1.0], count // 10), 10)[:, None]
-    u, v = turns * rng.uniform(0.5, 1.0, (count, 1)), np.zeros(count)
-    for t in range(count - 1):
-        v[t + 1] = 0.8 * v[t] + 0.3 * np.tanh(2.0 * u[t, 0])
-    return gpssm.Episodes([gpssm.Episode(y=np.abs(v)[:, None], u=u, name="shaft")])
-
-
-def test_outputs_that_look_like_magnitudes_are_known_by_their_values():
-    data = speeds()
-    assert look_like_magnitudes(data)
-    (record,) = data
-    lost = record._replace(y=np.where(np.arange(len(record))[:, None] == 5, -9.0, record.y))
-    assert not look_like_magnitudes(gpssm.Episodes([lost])), "one negative value is enough"
-    unseen = np.arange(len(record))[:, None] != 5
-    assert look_like_magnitudes(gpssm.Episodes([lost._replace(observed=unseen)])), "what was not measured says nothing"
-    assert not look_like_magnitudes(gpssm.Episodes([record._replace(y=record.y + 1.0)])), "it never comes down"
-    assert not look_like_magnitudes(gpssm.Episodes([gpssm.Episode(y=record.y)])), "no input tells the sign"
-    both = record._replace(y=np.hstack([record.y, record.y + 1.0]), observed=np.ones((len(record), 2), bool))
-    assert not look_like_magnitudes(gpssm.Episodes([both])), "one of two outputs"
-
-
-@pytest.mark.system
-def test_a_sensor_that_loses_the_sign_is_found_out():
-    """Nothing is said to the call, and no method that takes the outputs as they are can follow them."""
-    told = Listening()
-    gp = gpssm.Polished(num_inducing=10, hidden=2, steps=10, iterations=0, network_steps=0)
-    made = gpssm.fit(speeds(), gpssm.Auto(2, gp=gp), progress=told, seed=0)
-    (why,) = [event for event in made.history.events if event.startswith("chosen: ")]
-    assert "magnitudes" in why
-    assert any("also tried as magnitudes" in message for message in told.messages)
-    assert isinstance(made.system, gpssm.System) and isinstance(made.system.model.emission, Magnitude)
 
 
 def test_inputs_that_act_at_once_are_noticed_and_all_that_follows_knows():

@@ -1,6 +1,10 @@
 """Pools: the same results wherever they are computed, and nothing lost with what dies."""
 
 import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import jax.random as jr
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 import gpssm
 from gpssm.evaluate import Against, Blocks, Selection
 from gpssm.pools import AbstractPool, DaskPool, Lost, ProcessPool, Serial
-from tests.scaling.candidates import Raises, square, square_or_die, threads
+from tests.scaling.candidates import Raises, interrupts_the_others, square, square_or_die, threads
 
 pytestmark = pytest.mark.system
 
@@ -105,6 +109,42 @@ def test_a_process_that_dies_loses_its_own_task_only():
     found = dict(ProcessPool(2).run(square_or_die, range(6)))
     assert isinstance(found.pop(3), Lost)
     assert found == {i: i**2 for i in (0, 1, 2, 4, 5)}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes where Linux lists them")
+def test_a_process_that_waits_for_work_does_not_die_of_ctrl_c(tmp_path: Path):
+    """All processes of a terminal hear it, and what is in the others' hands would be begun again."""
+    log = tmp_path / "log"
+    found = dict(ProcessPool(2).run(interrupts_the_others, [(i, log) for i in range(2)]))
+    assert found == {0: 0, 1: 1}
+    assert sorted(log.read_text().split()) == ["0", "1"], "nothing was done twice"
+
+
+SCRIPT = """
+from gpssm.pools import ProcessPool
+from tests.scaling.candidates import sleeps
+
+if __name__ == "__main__":
+    list(ProcessPool(2).run(sleeps, [60.0, 60.0]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes where Linux lists them")
+def test_no_process_outlives_the_one_that_it_works_for(tmp_path: Path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": root, "PYTHONUNBUFFERED": "1"}
+    parent = subprocess.Popen(
+        [sys.executable, str(tmp_path / "script.py")], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    children = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    until = time.monotonic() + 20.0
+    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
 
 
 def test_results_come_with_the_number_of_their_task():
