@@ -58,15 +58,19 @@ of the tip in rod lengths.""",
     ),
     names=NAMES,
     figures={"docs/assets/hidden_swing_ups.png": "Error of the tip on trials that are not balanced, by horizon"},
-    seen="""With eight trials the marginal model errs least over a whole trial on both systems; at five steps the
-autoregression with three lags errs as little on the cart-pole and less on the double pendulum ([[double_pendulum | argp
-angles, 3 lags | not balanced, at 5]] against [[double_pendulum | marginal | not balanced, at 5]]). With fourteen it is
-behind that autoregression on trials that are not balanced, and ahead on the one that is. Measurement noise comes out
+    seen="""Over a whole trial that is not balanced the marginal model errs least on both systems, with fourteen trials
+also on the one that is, and on the double pendulum its density is as high or higher; none of the differences is more
+than three seeds can tell. At five steps the autoregression with three lags errs less on the double pendulum
+([[double_pendulum | argp angles, 3 lags | not balanced, at 5]] against [[double_pendulum | marginal | not balanced, at
+5]]). On one of the seeds of the cart-pole the bands of the marginal model are too narrow. Measurement noise comes out
 [[cart_pole | marginal | measurement variance over the true one]] and [[double_pendulum | marginal | measurement
-variance over the true one]] times the true variance, and with fourteen trials [[double_pendulum 14 | marginal |
-measurement variance over the true one]] times.""",
+variance over the true one]] times the true variance in the mean, and with fourteen trials [[double_pendulum 14 |
+marginal | measurement variance over the true one]] times.""",
     blindness="in part",
     blind="""On seed 1 of the double pendulum the default form without unexplained variance, moving inducing inputs and
 the number of iterations were decided with its test scores in view; both first guesses of the velocities had been run on
-all seeds before, with eight trials; fourteen were run once.""",
+all seeds before, with eight trials. All rows had then been run once with sixty points for all. That there are as many
+as measurements can tell of, which the documentation of the method asks for, came after noises and bands with fourteen
+trials had been seen: with sixty the error there was 0.50, with eight trials on the cart-pole the density was -0.64.
+Seed 3 of the double pendulum is new.""",
 )
