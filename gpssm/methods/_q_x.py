@@ -47,9 +47,9 @@ class Network(AbstractStates):
     """First standard deviation of each state given the one before. None: half of that of the measurement noise which
     the model starts with, for the states that are outputs."""
     single_precision: bool = False
-    """Run the recurrences alone in single precision: a training of 1500 steps took 20 to 27 % less. On kink and pendulum,
-    three data sets and two seeds each, its bound then changed by at most 0.003 a step, and by up to 0.03 from seed to
-    seed. The default is that everything is in double precision."""
+    """Run the recurrences alone in single precision: a training of 1500 steps took 20 to 27 % less. On kink and
+    pendulum, three data sets and two seeds each, its bound then changed by at most 0.003 a step, and by up to 0.03 from
+    seed to seed. The default is that everything is in double precision."""
 
     def __check_init__(self) -> None:
         if self.hidden < 1:
