@@ -14,7 +14,7 @@ from experiments import methods
 from experiments._lags import best_lags
 from experiments._learn import learn, learnt_system
 from experiments._results import Results, Row
-from experiments._swing_up import FromMeasurement, Simulates, score, simulators, turning
+from experiments._swing_up import FromMeasurement, Simulates, noise_rows, score, simulators, turning
 from experiments._trials import Study
 from experiments._two_views import TwoViews
 from gpssm.methods import AbstractMethod
@@ -85,7 +85,9 @@ def _one_seed(
         return fits[name, count, method]
 
     def rows(name: str, count: int, method: str) -> list[Row]:
-        return list(score(studies[name], fitted(name, count, method), n_init=cases[name].n_init, seed=seed))
+        model = fitted(name, count, method)
+        noises = noise_rows(model) if isinstance(model, gpssm.System) else []
+        return [*score(studies[name], model, n_init=cases[name].n_init, seed=seed), *noises]
 
     def mixed(name: str, other: str, count: int, method: str) -> list[Row]:
         whole, part = fitted(name, count, method), fitted(other, count, method)
@@ -144,13 +146,13 @@ def _network(study: Study, case: Case, count: int, settings: methods.SwingUp, se
     train = study.first(count)
     method = settings.network(train, states=case.states, kernel=turning(study, train, states=case.states))
     system = learnt_system(train, method, key=jr.fold_in(jr.key(5), seed))
-    return list(score(study, system, n_init=case.n_init, seed=seed))
+    return [*score(study, system, n_init=case.n_init, seed=seed), *noise_rows(system)]
 
 
 def _paper(study: Study, case: Case, count: int, settings: methods.SwingUp, seed: int) -> list[Row]:
     train = study.first(count)
     system = learnt_system(train, settings.paper(train, states=case.states), key=jr.fold_in(jr.key(2), seed))
-    return list(score(study, system, n_init=case.n_init, seed=seed))
+    return [*score(study, system, n_init=case.n_init, seed=seed), *noise_rows(system)]
 
 
 def _draw(

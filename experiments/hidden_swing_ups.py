@@ -16,7 +16,7 @@ import gpssm
 from experiments import methods
 from experiments._learn import learn
 from experiments._results import Results, arguments
-from experiments._swing_up import UNIT, score, turning
+from experiments._swing_up import TRUE_NOISE, UNIT, noise_rows, score, turning
 from experiments._trials import Study, load_study, solved_seeds
 
 OBSERVED = {"double_pendulum": (2, 3), "cart_pole": (0, 3)}
@@ -27,7 +27,7 @@ CASES = {
     "double_pendulum 14": ("double_pendulum", 14),
 }
 """System and number of training trials."""
-STATES, N_INIT, TRUE_NOISE = 4, 3, 0.01
+STATES, N_INIT = 4, 3
 LAGS = (2, 3)
 """Of the autoregressive opponents: with three samples read, three are fair."""
 PROTOCOL = {
@@ -46,16 +46,6 @@ PROTOCOL = {
     "seeds before, with 8 trials. All rows had been run once with 60 points; that there are more where more was "
     "measured, as the documentation of the method says, came after noises with 14 trials had been seen",
 }
-
-
-def noise_rows(system: gpssm.System) -> list[dict[str, Any]]:
-    """Measurement noise over the truth."""
-    std = system.scaler.output_scale * np.sqrt(np.asarray(system.model.emission.noise_variance()))
-    names = system.output_names
-    return [
-        {"test": name, "metric": "noise_ratio", "value": float(s**2 / TRUE_NOISE**2)}
-        for name, s in zip(names, std, strict=True)
-    ]
 
 
 def marginal(study: Study, trials: int, seed: int, quick: bool) -> list[dict[str, Any]]:

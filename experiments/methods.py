@@ -190,8 +190,9 @@ def _whole_model(model: GPSSM, inference: MeanField) -> GPSSM:
 
 NETWORK = Recipe(inducing=100, hidden=32, first=200, steps=1000)
 NETWORK_QUICK = Recipe(inducing=12, hidden=8, first=20, steps=20)
-CART_POLE = SwingUp(inducing=100, hidden=50, steps=4000, best_inducing=200, cycles=25, recipe=NETWORK)
-DOUBLE_PENDULUM = SwingUp(inducing=200, hidden=80, steps=1500, best_inducing=200, cycles=25, recipe=NETWORK)
+FEW_TRIALS = replace(NETWORK, steps=3000)
+CART_POLE = SwingUp(inducing=100, hidden=50, steps=4000, best_inducing=200, cycles=25, recipe=FEW_TRIALS)
+DOUBLE_PENDULUM = SwingUp(inducing=200, hidden=80, steps=1500, best_inducing=200, cycles=25, recipe=FEW_TRIALS)
 SWING_UP_QUICK = SwingUp(inducing=20, hidden=8, steps=20, best_inducing=20, cycles=2, recipe=NETWORK_QUICK)
 
 
