@@ -2,8 +2,9 @@
 
 The paper's test is the last trial, which is balanced upright for most of its length: there an error grows e-fold
 every 0.15 s, and the recorded controls answer the recorded noise. So models are also tested on trials that are not
-balanced: the policies of the first two controlled trials from new starts. (Random actions would carry the cart further
-than any training trial went: they would test extrapolation.)
+balanced: the policies of the first two controlled trials from new starts, and the actions that these two recorded,
+again from new starts, where they answer nothing that happens. (Random actions would carry the cart further than any
+training trial went: they would test extrapolation.)
 """
 
 import json
@@ -22,7 +23,7 @@ from gpssm.systems import CartPole, DoublePendulum
 TASKS = {"cart_pole": cart_pole_swing_up(), "double_pendulum": double_pendulum_swing_up()}
 STORED = Path(__file__).resolve().parents[1] / "results" / "pilco"
 NUM_EACH = 2
-"""Unbalanced tests with either policy."""
+"""Unbalanced tests with either policy, and with the actions that either recorded."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,13 @@ def load_study(name: str, seed: int, observed: Sequence[int]) -> Study:
     trials = load_trials(path)
     simulated = as_simulated(task, trials, observed=observed)
     tests = [Test("last", simulated.episodes[-1], simulated.states[-1], trials[-1].outputs)]
-    controlled = [trial.policy for trial in trials if trial.policy is not None]
-    for i, (number, start) in enumerate(product((1, 2), range(NUM_EACH))):
-        again = replay(task, controlled[number - 1], i, key=jr.key(1000 + seed))
-        one = as_simulated(task, [again], observed=observed)
-        tests.append(Test(f"policy {number} start {start + 1}", one.episodes[0], one.states[0], again.outputs))
+    controlled = [trial for trial in trials if trial.policy is not None]
+    for kind, first_key in (("policy", 1000), ("actions", 2000)):
+        for i, (number, start) in enumerate(product((1, 2), range(NUM_EACH))):
+            trial, key = controlled[number - 1], jr.key(first_key + seed)
+            again = replay(task, trial.policy, i, actions=trial.actions if kind == "actions" else None, key=key)
+            one = as_simulated(task, [again], observed=observed)
+            tests.append(Test(f"{kind} {number} start {start + 1}", one.episodes[0], one.states[0], again.outputs))
     return Study(task, tuple(observed), simulated.episodes[:-1], tuple(tests))
 
 

@@ -22,7 +22,8 @@ PROTOCOL = {
     "hidden: position and angle only",
     "training": "the first 2, 8 or 15 trials of 16",
     "tests": f"the last trial, as in the paper, and {2 * NUM_EACH} that are not balanced: {NUM_EACH} with the "
-    f"policy of the first and {NUM_EACH} with that of the second controlled trial, from new starts",
+    f"policy of the first and {NUM_EACH} with that of the second controlled trial, from new starts; and as "
+    f"many under the actions that these two trials recorded, which answer nothing from other starts",
     "prediction": "free run under the recorded controls after 3 samples, which are not scored; horizons count from the "
     "last sample that was read",
     "unit": UNIT,

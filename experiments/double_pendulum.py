@@ -23,7 +23,8 @@ PROTOCOL = {
     "hidden: angles only",
     "training": "the first 2, 8 or 14 trials of 15",
     "tests": f"the last trial, as in the paper, and {2 * NUM_EACH} that are not balanced: {NUM_EACH} with the "
-    f"policy of the first and {NUM_EACH} with that of the second controlled trial, from new starts",
+    f"policy of the first and {NUM_EACH} with that of the second controlled trial, from new starts; and as "
+    f"many under the actions that these two trials recorded, which answer nothing from other starts",
     "prediction": "free run under the recorded controls after n_init samples (observed 1, hidden 3), which are not "
     "scored; horizons count from the last sample that was read",
     "unit": UNIT + " (of one of the two rods)",

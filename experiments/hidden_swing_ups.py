@@ -88,7 +88,7 @@ def table(results: Results) -> None:
     """Means over the tests that are not balanced."""
     for case, method, seed in dict.fromkeys((row["case"], row["method"], row["seed"]) for row in results.rows):
         rows = [r for r in results.rows if (r["case"], r["method"], r["seed"]) == (case, method, seed)]
-        rows = [r for r in rows if r.get("test") not in (None, "last")]
+        rows = [r for r in rows if str(r.get("test")).startswith("policy")]
 
         def mean(metric: str, horizon: int | None = None, rows=rows) -> float:
             return float(np.mean([r["value"] for r in rows if r["metric"] == metric and r.get("horizon") == horizon]))

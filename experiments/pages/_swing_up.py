@@ -6,8 +6,13 @@ HORIZONS = (5, 10, 15, 20)
 
 
 def unbalanced(row: Row) -> bool:
-    """Rows of the tests that are not balanced."""
-    return row.get("test") != "last"
+    """Rows of the tests that are not balanced, under a policy that answers."""
+    return str(row.get("test", "")).startswith("policy")
+
+
+def recorded(row: Row) -> bool:
+    """Rows of the tests under actions that were recorded in another trial."""
+    return str(row.get("test", "")).startswith("actions")
 
 
 COLUMNS = {
@@ -18,10 +23,18 @@ COLUMNS = {
         for h in HORIZONS
     },
     "not balanced, mean": Column("tip_error", unbalanced),
+    **{
+        f"recorded actions, at {h}": Column(
+            "tip_error_at", lambda row, h=h: recorded(row) and row["horizon"] == h, with_range=False
+        )
+        for h in HORIZONS
+    },
+    "recorded actions, mean": Column("tip_error", recorded),
     **{f"last trial, at {h}": Column("tip_error_at", only(test="last", horizon=h), with_range=False) for h in HORIZONS},
     "last trial, mean": Column("tip_error", only(test="last")),
     "coverage of 95 %": Column("coverage_95", with_range=False),
     "log density": Column("log_density", with_range=False),
+    "measurement variance over the true one": Column("noise_ratio", with_range=False),
 }
 
 FIGURES = {

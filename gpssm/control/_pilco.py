@@ -54,10 +54,18 @@ def learn(task: Task, *, key: PRNGKeyArray, done: Sequence[Trial] = ()) -> Itera
         yield trial
 
 
-def replay(task: Task, policy: RBFPolicy | None, number: int, *, key: PRNGKeyArray) -> Trial:
-    """Run trial `number` of the run with this key again, with a given policy (None: random actions)."""
+def replay(
+    task: Task,
+    policy: RBFPolicy | None,
+    number: int,
+    *,
+    actions: Float[np.ndarray, "T P"] | None = None,
+    key: PRNGKeyArray,
+) -> Trial:
+    """Run trial `number` of the run with this key again, with a given policy (None: random actions), or under a
+    recorded sequence of actions, which answer nothing that happens."""
     with jax.enable_x64(True):
-        return _run(task, policy, None, jr.fold_in(key, number))
+        return _run(task, policy, None, jr.fold_in(key, number), actions)
 
 
 def _next_trial(task: Task, trials: Sequence[Trial], key: PRNGKeyArray) -> Trial:
@@ -110,20 +118,27 @@ def _random_policy(task: Task, key: PRNGKeyArray) -> RBFPolicy:
     )
 
 
-def _run(task: Task, policy: RBFPolicy | None, expected: float | None, key: PRNGKeyArray) -> Trial:
-    """One trial on the true system. The policy acts on what is measured, noise included."""
+def _run(
+    task: Task,
+    policy: RBFPolicy | None,
+    expected: float | None,
+    key: PRNGKeyArray,
+    recorded: Float[np.ndarray, "T P"] | None = None,
+) -> Trial:
+    """One trial on the true system. The policy acts on what is measured, noise included; recorded actions go before
+    it."""
     key_start, key_noise, key_action = jr.split(jr.fold_in(key, 0), 3)
     system = task.system
     start = initial_state(task)
     state = np.asarray(start.mean + jnp.asarray(system.initial_sd) * jr.normal(key_start, start.mean.shape))
     noise = np.asarray(system.observation_variance**0.5 * jr.normal(key_noise, (task.steps, len(state))))
     limit, shape = system.action_limit, (task.steps, len(system.action_names))
-    random_actions = np.asarray(jr.uniform(key_action, shape, minval=-limit, maxval=limit))
-    controller = None if policy is None else _condition(policy)
+    given = np.asarray(jr.uniform(key_action, shape, minval=-limit, maxval=limit)) if recorded is None else recorded
+    controller = None if policy is None or recorded is not None else _condition(policy)
     states, outputs, actions = [], [], []
     for t in range(task.steps):
         output = state + noise[t]
-        action = random_actions[t] if controller is None else np.asarray(_act(task, controller, jnp.asarray(output)))
+        action = given[t] if controller is None else np.asarray(_act(task, controller, jnp.asarray(output)))
         states.append(state)
         outputs.append(output)
         actions.append(action)
@@ -136,7 +151,7 @@ def _run(task: Task, policy: RBFPolicy | None, expected: float | None, key: PRNG
         actions=np.stack(actions),
         costs=np.asarray(saturating_cost(tips, target, task.cost_width)),
         distances=np.asarray(jnp.sqrt(((tips - target[None, :]) ** 2).sum(1))),
-        policy=policy,
+        policy=policy if recorded is None else None,
         expected_cost=expected,
     )
 

@@ -33,6 +33,16 @@ def test_first_two_stored_trials_can_be_replayed(name, seed):
         _same(replay(TASKS[name], stored.policy, number, key=jr.key(seed)), stored)
 
 
+@pytest.mark.parametrize(("name", "seed"), STORED[:1])
+def test_recorded_actions_make_the_same_trial_from_the_same_start_and_answer_nothing_from_another(name, seed):
+    stored, task = load_trials(RESULTS / f"{name}_seed{seed}.npz")[1], TASKS[name]
+    _same(replay(task, None, 1, actions=stored.actions, key=jr.key(seed)), stored)
+    elsewhere = replay(task, stored.policy, 1, actions=stored.actions, key=jr.key(seed + 1000))
+    np.testing.assert_array_equal(elsewhere.actions, stored.actions)
+    assert abs(elsewhere.states[0] - stored.states[0]).max() > 0.01
+    assert elsewhere.policy is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "seed"), STORED[:1])
 def test_the_first_policy_can_be_learnt_again(name, seed):
