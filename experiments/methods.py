@@ -166,14 +166,17 @@ class Recipe:
     first: int
     """Steps of the network alone."""
     steps: int
+    smooth: bool = True
+    """Begin with a process noise well below the measurement noise, both from pairs; otherwise they begin equal."""
 
     def method(self, train: gpssm.Episodes, *, states: int, kernel: AbstractKernel) -> Then:
         """For these episodes. The kernel should know of angles."""
         network = Network(self.hidden, gain=0.9, width=None)
+        # Where velocities are hidden, forces move what is measured by a detour.
+        pairs = Pairs(0.1, guess=Differences()) if states > train.num_outputs else Pairs(0.2)
         alone = Variational(
             ModelSpec(states, kernel=kernel, num_inducing=min(self.inducing, train.num_steps // 2)),
-            # Where velocities are hidden, forces move what is measured by a detour.
-            first=Pairs(0.1, guess=Differences()) if states > train.num_outputs else Pairs(0.2),
+            first=pairs if self.smooth else None,
             q_x=network,
             q_u=Explicit(),
             expectation=MonteCarlo(1),
@@ -184,6 +187,11 @@ class Recipe:
         return alone.then(Variational(q_x=network, q_u=Collapsed(), expectation=MonteCarlo(1), optimiser=together))
 
 
+def refinement(*, iterations: int, distil: int) -> Variational:
+    """What the network has learnt, taken to the optimum of the family; the network then learns to read it."""
+    return Variational(q_x=PerStep(), q_u=Collapsed(), optimiser=LBFGS(iterations), distil=distil)
+
+
 def _whole_model(model: GPSSM, inference: MeanField) -> GPSSM:
     return model
 
@@ -191,6 +199,12 @@ def _whole_model(model: GPSSM, inference: MeanField) -> GPSSM:
 NETWORK = Recipe(inducing=100, hidden=32, first=200, steps=1000)
 NETWORK_QUICK = Recipe(inducing=12, hidden=8, first=20, steps=20)
 FEW_TRIALS = replace(NETWORK, steps=3000)
+NETWORK_STARTS: dict[str, Recipe] = {
+    "smooth": replace(FEW_TRIALS, steps=5000),
+    "equal": replace(FEW_TRIALS, steps=5000, smooth=False),
+    "smooth, 200 points": replace(FEW_TRIALS, steps=5000, inducing=200),
+}
+"""How the network's fit begins, and with how many inducing points."""
 CART_POLE = SwingUp(inducing=100, hidden=50, steps=4000, best_inducing=200, cycles=25, recipe=FEW_TRIALS)
 DOUBLE_PENDULUM = SwingUp(inducing=200, hidden=80, steps=1500, best_inducing=200, cycles=25, recipe=FEW_TRIALS)
 SWING_UP_QUICK = SwingUp(inducing=20, hidden=8, steps=20, best_inducing=20, cycles=2, recipe=NETWORK_QUICK)

@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "experiments.noisy_cart_pole",
     "experiments.generate_pilco",
     "experiments.cart_pole",
+    "experiments.network_starts",
     "experiments.lagged_actions",
     "experiments.double_pendulum",
     "experiments.process_noise",
