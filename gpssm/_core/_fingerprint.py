@@ -4,6 +4,7 @@ Only what can be told apart for certain has a fingerprint: plain values, and cla
 of those that it stands on. A kernel of the user's own has none, because nobody sees when its code is changed.
 """
 
+import struct
 import sys
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
@@ -105,11 +106,13 @@ def _is_mark(value: object) -> bool:
     own = all(
         kind is object or (kind.__flags__ & _HEAP and "__slots__" not in vars(kind)) for kind in type(value).__mro__
     )
-    return own and getattr(value, "__dict__", None) == {}
+    return own and type(value).__basicsize__ <= _PLAIN and getattr(value, "__dict__", None) == {}
 
 
 _HEAP = 1 << 9
-"""The flag of classes that were made by a statement of Python."""
+"""The flag of classes that were made by a statement of Python, and of some that were made in C++."""
+_PLAIN = object.__basicsize__ + 2 * struct.calcsize("P")
+"""The most that an object without slots takes: room for a dictionary and for weak references to it."""
 
 
 def _several(kind: str, values: Iterable[object], within: tuple[int, ...]) -> Iterable[bytes]:

@@ -85,9 +85,9 @@ class Program(Generic[P, R]):
     def _executable(self, leaves: list[Any], structure: Any) -> "Executable":
         _follow_jax()
         form = tuple(_form(leaf) for leaf in leaves)
-        settings = (getattr(jax.config, name) for name in SETTINGS)
-        flags = (jax.config.values.get(name) for name in FLAGS)
-        kind = (structure, form, tuple(map(str, (*settings, *flags))))
+        # As JAX tells its own programs apart within a process. All settings as text, which another process can
+        # compare, take ten times as long to look at as a small program takes to run.
+        kind = (structure, form, config.trace_context())
         made = self._made.get(kind)
         if made is None:
             if len(self._made) >= MANY:
@@ -97,25 +97,27 @@ class Program(Generic[P, R]):
         return made
 
     def _found_or_compiled(self, leaves: list[Any], kind: tuple[Any, ...]) -> "Executable":
-        options = self._options()
-        name = _ready.name_of(self._function, options, kind)
-        found = None if name is None else _ready.load(name, kind[0])
+        options, (structure, form, _) = self._options(), kind
+        settings = (getattr(jax.config, name) for name in SETTINGS)
+        flags = (jax.config.values.get(name) for name in FLAGS)
+        name = _ready.name_of(self._function, options, (structure, form, tuple(map(str, (*settings, *flags)))))
+        found = None if name is None else _ready.load(name, structure)
         if found is None or name is None:
-            return self._compiled(leaves, kind, options, name)
+            return self._compiled(leaves, structure, options, name)
         return Executable(*found, instead=lambda again: self._again(again, kind, options, name))
 
     def _again(self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path) -> "Executable":
         """What was found is not whole, which shows only when it runs."""
         name.unlink(missing_ok=True)
         # Under its old name JAX would give what it has read, and that cannot be written once more.
-        made = self._compiled(leaves, kind, options, None)
+        made = self._compiled(leaves, kind[0], options, None)
         self._made[kind] = made
         return made
 
     def _compiled(
-        self, leaves: list[Any], kind: tuple[Any, ...], options: Any, name: Path | None, again: str = ""
+        self, leaves: list[Any], structure: Any, options: Any, name: Path | None, again: str = ""
     ) -> "Executable":
-        structure, answer = kind[0], []
+        answer: list[Any] = []
         function: Callable[..., Any] = self._function
 
         def flat(arrays: list[Any]) -> list[Any]:
@@ -135,7 +137,7 @@ class Program(Generic[P, R]):
         if name is not None and not reads:
             _ready.save(name, structure, compiled, *answer)
         elif name is not None and not again and _ready.is_first_to_mend(name):
-            return self._compiled(leaves, kind, options, name, again=f"_{os.urandom(4).hex()}")
+            return self._compiled(leaves, structure, options, name, again=f"_{os.urandom(4).hex()}")
         return Executable(compiled, *answer)
 
 

@@ -24,7 +24,6 @@ from gpssm.fitting._result import Fit
 from gpssm.fitting._run import Run
 from gpssm.fitting._shared_store import Follower, Leader
 from gpssm.fitting._store import Keeper, Store
-from gpssm.pools import AbstractPool
 
 
 @set_aside()
@@ -85,8 +84,6 @@ def _settings(method: AbstractMethod, data: Prepared) -> dict[str, Any]:
     """Settings one by one, so that a refusal can name the one that differs."""
     settings: dict[str, Any] = {"method": type(method).__name__}
     for name, value in vars(method).items():
-        if isinstance(value, AbstractPool):
-            continue  # in however many processes work is done, its outcome is the same
         plain = value is None or isinstance(value, bool | int | float | str)
         settings[name] = value if plain else f"{type(value).__name__} {digest_tree(value)}"
     settings["scaler"] = digest_tree([data.scaler.to_dict()])

@@ -75,8 +75,9 @@ class Auto(AbstractMethod):
     The simple methods are tried in any case."""
 
     pool: AbstractPool = eqx.field(static=True, default=Serial())
-    """With `ProcessPool(2)` GPs are fitted side by side in processes, as many as there are: two, if not `thorough`. The
-    model is the same in however many. A script needs `if __name__ == "__main__":`, because every process imports it."""
+    """With `ProcessPool(2)` GPs are fitted side by side in processes, as many as there are: two, if not `thorough`. But
+    for rounding, the model is the same in however many. A script needs `if __name__ == "__main__":`, because every
+    process imports it. Ctrl-C is heard by all of them; a signal to this process alone waits for the fits under way."""
 
     def __check_init__(self) -> None:
         if self.effort not in EFFORTS:
@@ -155,17 +156,15 @@ class Auto(AbstractMethod):
     def _try_free_runs(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
         """The number of states that is best for it, or the first where there is no time for it."""
         allowed = {f"output error {n}": n for n in states if budget.allows("output error", times=float(n))}
-        size = min(30, self.gp.num_inducing)
-        methods = {name: OutputError(count, num_inducing=size) for name, count in allowed.items()}
+        methods = {name: OutputError(count, num_inducing=self._few_points) for name, count in allowed.items()}
         tried.attempt_each(methods, self.pool, until=lambda name: tried.value(name) < tried.best_value - HOPELESS)
         values = {count: tried.value(name) for name, count in allowed.items() if name in tried.trials}
         return max(values, key=lambda count: values[count]) if values else states[0]
 
     def _try_magnitudes(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> None:
         """A sensor without sign: states of which what is measured is the magnitude. None of the others can know."""
-        size = min(30, self.gp.num_inducing)
         methods = {
-            f"output error {count}, magnitudes": OutputError(count, num_inducing=size, emission=Magnitude)
+            f"output error {count}, magnitudes": OutputError(count, num_inducing=self._few_points, emission=Magnitude)
             for count in states
             if budget.allows("magnitudes", times=float(count))
         }
@@ -175,15 +174,19 @@ class Auto(AbstractMethod):
 
     def _marginal(self, states: int, budget: Budget) -> dict[str, AbstractMethod]:
         """From outputs as states, and from a linear system: each is ahead on some records."""
-        size = min(30, self.gp.num_inducing)
         begins = {
-            f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=size),
-            f"marginal around linear {states}": AroundLinear(states, num_inducing=size),
+            f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=self._few_points),
+            f"marginal around linear {states}": AroundLinear(states, num_inducing=self._few_points),
         }
         kinds = {name: "marginal" if isinstance(begin, ModelSpec) else "watched" for name, begin in begins.items()}
         return {
             name: Marginal(begins[name]) for name, kind in kinds.items() if budget.allows(kind, times=float(states))
         }
+
+    @property
+    def _few_points(self) -> int:
+        """Inducing points of everything but the GP on single steps."""
+        return min(30, self.gp.num_inducing)
 
     def _gp(self, states: tuple[int, ...]) -> Polished:
         tries = self.gp.tries if self.effort == "thorough" else 1
@@ -201,16 +204,20 @@ class Auto(AbstractMethod):
             parts = ", ".join(f"{100 * share:.0f} % {name}" for name, share in shares.items())
             why += f"; likelier still is a mixture of {parts}"
         run.say(f"{selection.table(best)}\n{why}")
-        fits = []
+        fits: dict[str, Fit] = {}
         for name in shares:
             run.say(f"fitting {name} to all records")
-            fits.append(self._refitted(tried, name, data, run, key))
-            if fits[-1].result is Result.interrupted:
+            fits[name] = self._refitted(tried, name, data, run, key)
+            if fits[name].result is Result.interrupted:
                 break
-        made = tried.widened(best, fits[-1]) if mix is None else fits[-1]
-        if mix is not None and made.result is not Result.interrupted:
-            system = MixturePredictor(tuple(fit.system for fit in fits), tuple(shares.values()), width)
-            seconds = sum(fit.history.seconds for fit in fits)
+        if mix is None:
+            made = tried.widened(best, fits[best])
+        elif any(fit.result is Result.interrupted for fit in fits.values()):
+            # What one member came to is no mixture.
+            made = tried.widened(best, fits.get(best, tried.fits[best])).ended(Result.interrupted)
+        else:
+            system = MixturePredictor(tuple(fit.system for fit in fits.values()), tuple(shares.values()), width)
+            seconds = sum(fit.history.seconds for fit in fits.values())
             made = Fit.of(system, self, Result.finished, History(float(data.episodes.num_steps), seconds=seconds))
         told = made.with_event(why).with_event(selection.table(best))
         return replace(told.by(self), parts=tuple(tried.fits.values()))
@@ -236,4 +243,6 @@ class Auto(AbstractMethod):
         if tried.clearly_worse(name, made, WORSE):
             run.say("that ended in a poorer optimum: the first fit is kept, which has not seen the held-out stretches")
             return first.with_event("fitted without the held-out stretches: with them it ended in a poorer optimum")
-        return made
+        # Shares were found for bands as wide as those of the first fit.
+        width = first.system.free_run_width
+        return replace(made, system=made.system.widened(width)) if width > made.system.free_run_width else made

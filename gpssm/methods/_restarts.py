@@ -22,8 +22,8 @@ class Restarts(AbstractMethod):
     The best is found as in `BestOf`. With `look` below one, every start makes this share of the method's steps first,
     and the best quarter of them is fitted in full: 8 starts with `look=0.1` cost less than three. That needs a method
     that has steps (`Variational`, `Polished`, and what is made of them); any other is fitted in full. With
-    `pool=ProcessPool(2)` starts run in processes, which share compiled programs. The result is the same in however
-    many; checkpoints are kept where one fit follows the other, and so is the order then.
+    `pool=ProcessPool(2)` starts run in processes, which share compiled programs. But for rounding, the result is the
+    same in however many; checkpoints are kept where one fit follows the other, and so is the order then.
     """
 
     method: AbstractMethod

@@ -10,7 +10,7 @@ from jaxtyping import PRNGKeyArray
 from gpssm._core._activity import doing
 from gpssm._core._interrupt import InterruptedFitError
 from gpssm._core._random import fold_in
-from gpssm._core._result import Result
+from gpssm._core._result import FitError, Result
 from gpssm.data import DataError, Episodes, Scaler
 from gpssm.data._holdout import context_length
 from gpssm.evaluate import Fold, Selection, Stretches, Trial
@@ -65,8 +65,8 @@ class Tried:
         until: Callable[[str], bool] = lambda name: False,
     ) -> None:
         """One after the other, until one of them is reason enough to stop. In processes, all are fitted at once, and
-        those are dropped that would not have been tried: the outcome is the same in however many. There, they leave no
-        checkpoints of their own: who goes on with a fit that was broken off makes them again."""
+        those are dropped that would not have been tried: but for rounding, the outcome is the same in however many.
+        There, they leave no checkpoints of their own: who goes on with a fit that was broken off makes them again."""
         if isinstance(pool, Serial) or len(methods) < 2:
             for name, method in methods.items():
                 self.attempt(name, method)
@@ -78,18 +78,29 @@ class Tried:
         began, found = time.monotonic(), dict[str, Fit | str | Lost]()
         names, train = list(methods), self._without_stretches()
         with doing(f"{len(names)} methods in processes"):
-            for i, made in fitted_in(pool, [(m, train, self.key) for m in methods.values()], forgive=FAILURES):
-                found[names[i]] = made
-                self.run.say(f"{names[i]}: {len(found)} of {len(names)} done")
-                if self.run.interrupted:
-                    break
+            try:
+                for i, made in fitted_in(pool, [(m, train, self.key) for m in methods.values()], forgive=FAILURES):
+                    found[names[i]] = made
+                    self.run.say(f"{names[i]}: {len(found)} of {len(names)} done")
+                    if self.run.interrupted:
+                        break
+            except FitError as no_process:
+                if not self.fits:
+                    raise
+                # What was judged before is worth more than an end without anything.
+                found = dict.fromkeys(names, str(no_process))
+        broken_off = False
         for name, method in methods.items():
-            if name not in found:
-                raise InterruptedFitError
+            made = found.get(name)
+            if made is None or (isinstance(made, Fit) and made.result is Result.interrupted):
+                broken_off = True
+                continue
             self.methods[name], self.learnt_in[name] = method, self.scaler
-            self._judged(name, found[name], began)
+            self._judged(name, made, began)
             if until(name):
-                return
+                break
+        if broken_off:
+            raise InterruptedFitError
 
     def attempt(self, name: str, method: AbstractMethod, *, start: Fit | None = None) -> Fit | None:
         """Fit without the stretches, going on from an earlier such fit if one is given, and judge. A failure is told

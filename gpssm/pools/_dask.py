@@ -1,7 +1,7 @@
 """Workers of a Dask cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, final
 
 from gpssm.pools._base import AbstractPool, Lost
@@ -22,7 +22,7 @@ class DaskPool(AbstractPool):
     OMP_NUM_THREADS=1 and NPROC=1.
     """
 
-    client: "Client"
+    client: "Client" = field(repr=False)
 
     def run(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
         """As they are done."""

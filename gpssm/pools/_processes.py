@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from types import FrameType
 from typing import TypeVar, final
@@ -28,9 +28,14 @@ class ProcessPool(AbstractPool):
     lack of memory for example, its task is lost and the others are done.
     """
 
-    workers: int
+    # The same bits come out of however many, but not of another number of threads: no part of what makes a fit the
+    # same fit.
+    workers: int = field(repr=False)
     threads: int = 1
     """Threads of BLAS and of XLA in each process. More threads than cores in all are slower than fewer."""
+
+    def __repr__(self) -> str:
+        return f"ProcessPool(workers={self.workers}, threads={self.threads})"
 
     def __post_init__(self) -> None:
         if self.workers < 1 or self.threads < 1:

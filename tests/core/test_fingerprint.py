@@ -95,6 +95,8 @@ OTHERS = [
     np.ma.zeros(2),
     np.array([None]),
     np.matrix(1),
+    jax.sharding.SingleDeviceSharding(jax.devices()[0]),
+    jax.sharding.NamedSharding(jax.make_mesh((1,), ("a",)), jax.sharding.PartitionSpec("a")),
     Twice(jnp.tanh),
     Number(1.0),
 ]

@@ -88,6 +88,22 @@ def test_what_had_come_before_ctrl_c_counts():
     assert "arx 2: 2 of 3 done" in told.messages
 
 
+def test_ctrl_c_keeps_what_has_ended_before_what_was_asked_for_first():
+    tried = tried_of(driven(linear, 100), Listening())
+
+    class FirstIsSlow(AbstractPool):
+        """Ctrl-C comes while the first task is under way."""
+
+        def run(self, function, tasks):
+            yield 1, function(tasks[1])
+            tried.run.interruption.request()
+            yield 2, function(tasks[2])
+
+    with pytest.raises(InterruptedFitError):
+        tried.attempt_each({f"arx {n}": gpssm.ARX(n) for n in (1, 2, 3)}, FirstIsSlow())
+    assert list(tried.fits) == ["arx 2", "arx 3"]
+
+
 def test_a_pool_that_does_not_work_is_no_failure_of_methods():
     """As in a script without `if __name__ == "__main__":`, whose processes die of importing it."""
 
@@ -98,6 +114,11 @@ def test_a_pool_that_does_not_work_is_no_failure_of_methods():
     tried = tried_of(driven(linear, 100), Listening())
     with pytest.raises(gpssm.FitError, match="__main__"):
         tried.attempt_each({"arx 1": gpssm.ARX(1), "arx 2": gpssm.ARX(2)}, Dead())
+    # What was judged before is not lost with it.
+    tried.attempt("constant", gpssm.Constant())
+    tried.attempt_each({"arx 1": gpssm.ARX(1), "arx 2": gpssm.ARX(2)}, Dead())
+    assert list(tried.fits) == ["constant"]
+    assert "__main__" in str(tried.trials["arx 2"][0].failed)
 
 
 class UntoldError(Exception):
