@@ -13,20 +13,17 @@ from gpssm.data import Episode, Episodes
 from gpssm.inference import Cubature, GaussHermite
 from gpssm.inference.marginal import (
     FilterLaplace,
-    GivenFunction,
     NoisePrior,
     OnNodes,
-    PointMass,
     Tangent,
     evidence_of,
     function_posterior,
-    particle_log_evidence,
     with_posterior,
 )
 from gpssm.models import GPSSM, Batch, LinearGaussian, LinearMean, Magnitude, SparseGP
 from tests.reference.compiling import jit
 from tests.reference.kalman import LinearModel, evidence, joint
-from tests.reference.kernels import matrix, rbf
+from tests.reference.scalar_states import scalar_model, simulated
 
 KALMAN = LinearModel(
     A=np.array([[0.8, 0.3], [-0.4, 0.7]]),
@@ -37,8 +34,6 @@ KALMAN = LinearModel(
     b=np.array([0.1, -0.5]),
     R=np.array([0.1, 0.4]),
 )
-SCALE, VARIANCE = 0.8, 0.6
-"""Of the RBF kernel."""
 LEVEL = 0.7
 """Variance of a constant kernel: the only inducing value v_d shifts state d by sqrt(LEVEL) v_d."""
 
@@ -166,102 +161,6 @@ def test_what_lies_under_a_mask_and_the_order_of_episodes_change_nothing():
         found = evidences(model, values, other, Tangent())
         np.testing.assert_allclose(found.log_evidence, plain.log_evidence, rtol=1e-12)
         np.testing.assert_allclose(found.information, plain.information, rtol=1e-10, atol=1e-12)
-
-
-def scalar_model(*, noise: float, process: float, size: int = 5, seed: int = 0) -> tuple[GPSSM, np.ndarray]:
-    """One state, an RBF kernel on a grid, inducing values from the prior."""
-    inducing = np.linspace(-2.0, 2.0, size)[:, None]
-    created = SparseGP.create(
-        RBF(lengthscale=jnp.asarray([SCALE]), variance=VARIANCE), jnp.asarray(inducing), state_dim=1, noise=process
-    )
-    emission = LinearGaussian.first_states(1, 1, noise=noise)
-    values = np.random.default_rng(seed).standard_normal((1, size))
-    return GPSSM(created, emission, 1), values
-
-
-def simulated(model: GPSSM, values: np.ndarray, *, episodes: int, steps: int, seed: int) -> Episodes:
-    function = GivenFunction.of(model.transition, jnp.asarray(values))
-    table = np.linspace(-8.0, 8.0, 2001)
-    images = np.asarray(function(jnp.asarray(table)[:, None], jnp.zeros(0))[0])[:, 0]
-    rng = np.random.default_rng(seed)
-    process, noise = float(model.transition.noise_variance()[0]), float(model.emission.noise_variance()[0])
-    found = []
-    for _ in range(episodes):
-        x, y = rng.standard_normal(), []
-        for _ in range(steps):
-            y.append(x + np.sqrt(noise) * rng.standard_normal())
-            x = np.interp(x, table, images) + np.sqrt(process) * rng.standard_normal()
-        found.append(np.asarray(y)[:, None])
-    return Episodes.from_arrays(y=found)
-
-
-def grid_evidence(model: GPSSM, values: np.ndarray, episodes: Episodes, *, low=-9.0, high=9.0, size=3000) -> float:
-    """By a fixed fine grid and plain NumPy: p(x) as a histogram, moved by a dense matrix."""
-    transition = model.transition
-    assert isinstance(transition, SparseGP)
-    z = np.asarray(transition.inducing)
-    k = rbf(SCALE, VARIANCE)
-    K = matrix(k, z, z)
-    L = np.linalg.cholesky(K + 1e-6 * VARIANCE * np.eye(len(z)))
-    x = np.linspace(low, high, size)
-    images = x + matrix(k, x[:, None], z) @ np.linalg.solve(L.T, values[0])
-    process, noise = float(transition.noise_variance()[0]), float(model.emission.noise_variance()[0])
-    move = np.exp(-0.5 * (x[:, None] - images[None, :]) ** 2 / process) / np.sqrt(2.0 * np.pi * process)
-    cell, total = x[1] - x[0], 0.0
-    for episode in episodes:
-        density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
-        for t in range(len(episode)):
-            if t > 0:
-                density = move @ density * cell
-            if episode.observed[t, 0]:
-                density = density * np.exp(-0.5 * (episode.y[t, 0] - x) ** 2 / noise) / np.sqrt(2.0 * np.pi * noise)
-                total += np.log(density.sum() * cell)
-                density /= density.sum() * cell
-    return total
-
-
-@jit
-def on_points(model, values, batch):
-    function, process, rule = (
-        GivenFunction.of(model.transition, values),
-        model.transition.noise_variance(),
-        PointMass(128),
-    )
-    return jax.vmap(lambda e: rule.log_evidence(function, process, model.emission, e, fitc=False))(batch).sum()
-
-
-def test_the_points_follow_a_belief_that_is_not_measured():
-    """Most outputs are missing, several in a row: where the points lie next, the moved belief alone can tell."""
-    model, values = scalar_model(noise=0.01, process=0.02)
-    whole = simulated(model, values, episodes=6, steps=12, seed=2)
-    gapped = [np.where(np.isin(np.arange(12), (0, 1, 6, 11))[:, None], e.y, np.nan) for e in whole]
-    episodes = Episodes.from_arrays(y=gapped)
-    found = float(on_points(model, jnp.asarray(values), Batch.of(episodes)))
-    assert abs(found - grid_evidence(model, values, episodes)) / (6 * 4) < 5e-4
-
-
-@pytest.mark.parametrize("noise", [0.01, 0.5])
-def test_evidence_of_a_curved_function_against_a_grid(noise: float, getkey):
-    model, values = scalar_model(noise=noise, process=0.02)
-    episodes = simulated(model, values, episodes=6, steps=12, seed=2)
-    expected = grid_evidence(model, values, episodes)
-    batch, steps = Batch.of(episodes), episodes.num_steps
-    gaussian = float(evidences(model, jnp.asarray(values), batch, OnNodes(GaussHermite(8))).log_evidence)
-    function, process = GivenFunction.of(model.transition, jnp.asarray(values)), model.transition.noise_variance()
-
-    @jit
-    def by_particles(batch, key):
-        def one(episode, key):
-            return particle_log_evidence(function, process, model.emission, episode, fitc=False, count=2000, key=key)
-
-        return jax.vmap(one)(batch, jr.split(key, batch.valid.shape[0])).sum()
-
-    assert abs(float(on_points(model, jnp.asarray(values), batch)) - expected) / steps < 5e-4
-    drawn = [float(by_particles(batch, getkey(i))) for i in range(4)]
-    assert abs(np.mean(drawn) - expected) < 4.0 * np.std(drawn) + 0.15
-    # A Gaussian filter is close where states are well measured, and wrong where they are not.
-    assert abs(gaussian - expected) / steps < (0.02 if noise < 0.1 else 0.15)
-    assert noise < 0.1 or abs(gaussian - expected) / steps > 0.002
 
 
 def test_with_known_states_the_information_is_that_of_regression():

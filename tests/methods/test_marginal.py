@@ -5,6 +5,7 @@ import pytest
 
 import gpssm
 from gpssm.inference import Collapsed
+from gpssm.inference.marginal import NoisePrior
 from gpssm.methods import Differences, Marginal, ModelSpec, SubspaceStates
 from gpssm.models import JointPosterior, SparseGP
 from gpssm.optimisers import LBFGS
@@ -51,6 +52,20 @@ def test_noises_come_out_near_the_truth(found: gpssm.Fit):
 def test_the_fit_says_how_far_it_can_be_believed(found: gpssm.Fit):
     told = [event for event in found.history.events if event.startswith("Laplace evidence")]
     assert len(told) == 1 and "12 inducing values for 480 measured numbers" in told[0]
+
+
+@pytest.mark.system
+def test_the_evidence_that_is_told_is_without_the_prior_of_the_noise():
+    """What was maximised has that in it, and the bound beside which it stands has not."""
+    prior = NoisePrior(share=50.0)
+    method = Marginal(ModelSpec(1, num_inducing=8), rounds=1, iterations=5, prior=prior, exact=None)
+    made = gpssm.fit(bent(10), method, **QUIET)
+    assert isinstance(made.system, gpssm.System)
+    believed = float(prior.log_prob(made.system.model)) / 120
+    (told,) = [event for event in made.history.events if event.startswith("Laplace evidence")]
+    evidence = float(told.removeprefix("Laplace evidence ").split()[0])
+    assert believed < -1e-3
+    assert evidence == pytest.approx(made.history.bound[-1] - believed, abs=1e-4)
 
 
 @pytest.mark.system

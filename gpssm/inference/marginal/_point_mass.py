@@ -24,9 +24,10 @@ class PointMass(eqx.Module):
     a step is the square of the number of points.
     """
 
-    points: int = eqx.field(static=True, default=96)
-    width: float = eqx.field(static=True, default=6.0)
-    """Standard deviations of the belief to either side that the grid covers."""
+    points: int = eqx.field(static=True, default=128)
+    width: float = eqx.field(static=True, default=8.0)
+    """Standard deviations of a Gaussian filter's belief to either side that the grid covers. After an outlier the state
+    may well be five of them away."""
 
     def __check_init__(self) -> None:
         if self.points < 16:
@@ -56,8 +57,8 @@ class PointMass(eqx.Module):
             reached = expected_log_normal((x[:, None] - images[None, :]) ** 2, spreads[None, :])
             seen = jax.vmap(lambda point: jnp.sum(jnp.where(observed, emission.log_prob(y, point[None]), 0.0)))(x)
             log_mass = logsumexp(log_weights[None, :] + reached, axis=1) + seen + jnp.log(cell)
-            log_prob = logsumexp(log_mass)
-            moved = self._moved(function, noise[0], log_mass - log_prob, x, u, fitc)
+            log_prob = jnp.where(jnp.any(observed), logsumexp(log_mass), 0.0)
+            moved = self._moved(function, noise[0], log_mass - logsumexp(log_mass), x, u, fitc)
             held = tuple(jnp.where(goes_on, after, before) for after, before in zip(moved, carry, strict=True))
             return held, log_prob
 
@@ -85,5 +86,8 @@ class PointMass(eqx.Module):
         weights = jnp.exp(log_weights)
         mean = weights @ images
         variance = weights @ ((images - mean) ** 2 + spreads)
-        # A point stands for its cell, which the function stretches; otherwise steep functions would leave gaps.
-        return log_weights, images, spreads + jnp.asarray(jnp.gradient(images)) ** 2 / 12.0, mean, variance
+        # A point stands for its cell, which the function stretches; otherwise steep functions would leave gaps. And
+        # images that are far apart for their spread would make a density of ripples, which the next grid, with nearly
+        # the same distances, sees at their tops.
+        apart = jnp.asarray(jnp.gradient(images)) ** 2
+        return log_weights, images, jnp.maximum(spreads + apart / 12.0, apart / 2.0), mean, variance

@@ -35,7 +35,7 @@ from gpssm.methods._model_spec import ModelSpec
 from gpssm.methods._pairs import first_model
 from gpssm.methods._tried import Tried, stretches
 from gpssm.methods._with_gp import with_gp
-from gpssm.methods.marginal._safeguards import filter_gap, remarks
+from gpssm.methods.marginal._safeguards import filter_gap, on_a_line, remarks
 from gpssm.methods.marginal._watched import watched
 from gpssm.models import GPSSM, Batch, JointPosterior, SparseGP
 from gpssm.optimisers import LBFGS
@@ -80,7 +80,7 @@ class Marginal(AbstractMethod):
     """How the filter takes moments: `OnNodes`, `ExactMoments` or `Tangent`. None: Gauss-Hermite nodes up to three
     states, cubature beyond, and with `AroundLinear`, where the GP is slow."""
     exact: PointMass | None = PointMass()
-    """The filter on a grid for a single state; None never uses it."""
+    """The filter on a grid for a single state that a linear emission shows; None never uses it."""
     prior: NoisePrior = NoisePrior()
     free: FreeRuns | None = None
     """A share of free runs in what is maximised, for long runs of systems that no model of this size explains. None:
@@ -241,7 +241,7 @@ class Marginal(AbstractMethod):
         )
 
     def _needs_exact(self, model: GPSSM, batch: Batch, run: Run) -> bool:
-        if self.exact is None or model.state_dim != 1 or (self.free is not None and self.free.share):
+        if self.exact is None or not on_a_line(model) or (self.free is not None and self.free.share):
             return False
         # On the grid nothing is drawn.
         gap = filter_gap(self._about(model, batch, None), model, batch, key=jr.key(0))
@@ -273,7 +273,9 @@ class Marginal(AbstractMethod):
         joint = JointPosterior(jnp.asarray(np.linalg.cholesky(posterior.covariance)), whole)
         if not stopped:
             mixed = inference.free is not None or not len(history.bound)
-            evidence = None if mixed else float(history.bound[-1])
+            # What is maximised has the prior of the noise in it, which the bound of the posterior has not.
+            prior = float(self.prior.log_prob(model)) / history.num_steps
+            evidence = None if mixed else float(history.bound[-1]) - prior
             gap = filter_gap(inference, model, batch, key=check_key)
             for remark in remarks(inference, model, batch, evidence, posterior, gap):
                 history.events.append(remark)

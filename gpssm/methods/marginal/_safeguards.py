@@ -20,7 +20,7 @@ from gpssm.inference.marginal import (
     particle_log_evidence,
 )
 from gpssm.methods._copies import copies_measurements
-from gpssm.models import GPSSM, Batch, SparseGP
+from gpssm.models import GPSSM, Batch, LinearGaussian, SparseGP
 
 WRONG_FILTER = 0.02
 """Nats a step by which the evidence of the Gaussian filter may differ from that of particles."""
@@ -39,6 +39,12 @@ class Gap(NamedTuple):
     doubt: float
     """By how much two sets of particles differ; none on a grid. Where sensors are nearly exact and states that nobody
     measures move on slowly, all particles may lose them, and then they judge nothing."""
+
+
+def on_a_line(model: GPSSM) -> bool:
+    """Whether a grid about a Gaussian belief covers what may be: there is one state, and a measurement tells of one
+    place only. One that loses the sign tells of two, which are narrow where the belief is wide."""
+    return model.state_dim == 1 and isinstance(model.emission, LinearGaussian)
 
 
 def filter_gap(inference: FilterLaplace, model: GPSSM, batch: Batch, *, key: PRNGKeyArray) -> Gap:
@@ -67,7 +73,7 @@ def _gap(
     inference = replace(inference, exact=None, free=None, parts=Parts())
     values, fitc = inference.values(), inference.fitc
     gaussian = inference.evidence(model, values, batch).log_evidence
-    if model.state_dim == 1:
+    if on_a_line(model):
         exact = replace(inference, exact=grid).evidence(model, values, batch).log_evidence
         return gaussian - exact, jnp.zeros_like(gaussian)
     assert isinstance(model.transition, SparseGP)
