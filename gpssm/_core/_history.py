@@ -7,6 +7,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+CHOSEN = "chosen: "
+"""What the event begins with that says why a model was kept of several that competed."""
+
 
 class Trace(eqx.Module):
     """What a training step reports; stacked over the steps of a run."""
@@ -44,6 +47,11 @@ class History:
         """The bound per time step with which training ended; minus infinity if there is none."""
         last = self.bound[-self.averaged :]
         return float(np.mean(last)) if len(last) and np.isfinite(last).all() else -np.inf
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the model was chosen among several."""
+        return any(event.startswith(CHOSEN) for event in self.events)
 
     def append(self, trace: Trace) -> None:
         """Add a run of steps."""

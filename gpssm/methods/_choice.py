@@ -4,6 +4,7 @@ from collections.abc import Set
 
 from jaxtyping import PRNGKeyArray
 
+from gpssm._core._history import CHOSEN
 from gpssm.evaluate import Selection
 from gpssm.evaluate._selection import Row
 
@@ -35,10 +36,10 @@ def because(selection: Selection, best: str) -> str:
     rows: dict[str, Row] = {row.candidate: row for row in selection.rows() if not row.failed}
     others = [row for name, row in rows.items() if name != best]
     if not others:
-        return f"chosen: {best}, the only one that could be judged"
+        return f"{CHOSEN}{best}, the only one that could be judged"
     second = min(others, key=lambda row: row.error)
     return (
-        f"chosen: {best}. Running freely over {len({t.fold for t in selection.trials})} held-out stretches it errs by "
+        f"{CHOSEN}{best}. Running freely over {len({t.fold for t in selection.trials})} held-out stretches it errs by "
         f"{rows[best].error:.3g} standard deviations of the outputs; next is {second.candidate} with {second.error:.3g}"
     )
 

@@ -19,7 +19,7 @@ from gpssm.metrics import effective_sample_size
 from gpssm.predict import AbstractPredictor, Rollout
 from gpssm.reporting import _settings
 from gpssm.reporting._finding import Finding, Grade
-from gpssm.reporting._kind import kind_of
+from gpssm.reporting._kind import kind_as_learnt
 from gpssm.reporting._report import HORIZONS, check_measured
 from gpssm.reporting._residuals import ResidualTests, residual_tests
 from gpssm.reporting._trust_bands import bands
@@ -116,7 +116,7 @@ def compare(
             name=named[i][0],
             judged=judged[i],
             residuals=residual_tests(judged[i].predictions[1], judged[i].episodes),
-            bands=bands(judged[i].scores, kind_of(predictor_of(named[i][1]))),
+            bands=bands(judged[i].scores, kind_as_learnt(predictor_of(named[i][1]))),
             p_value=None if i == best else difference_p_value(losses[i], losses[best]),
             settings=_settings.merged(predictor_of(named[i][1]).describe(), _settings.describe_training(named[i][1])),
         )

@@ -1,6 +1,6 @@
 """What a page says of a kind of model beyond its predictions: its name, and what to try with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import singledispatch
 from typing import final
 
@@ -20,6 +20,8 @@ from gpssm.predict import (
 from gpssm.predict.autoregression import LinearRegression
 
 LEARN = "gpssm fit --method auto"
+MORE = "gpssm fit --effort thorough"
+"""The same where `Auto` has chosen the model."""
 MISSED = "something in the dynamics is missed"
 
 
@@ -53,6 +55,15 @@ def kind_of(system: AbstractPredictor) -> Kind:
         sensor=f"Try a model that tells noise of the sensor from motion, as a state-space model does ({LEARN}).",
         mends="a model with more freedom may mend the cause",
     )
+
+
+def kind_as_learnt(system: AbstractPredictor) -> Kind:
+    """What can be said of a model that may have been chosen among several: to let them compete is no remedy then."""
+    kind, history = kind_of(system), system.history
+    if history is None or not history.chosen:
+        return kind
+    told = {part.name: getattr(kind, part.name) for part in fields(kind)}
+    return replace(kind, **{name: words.replace(LEARN, MORE) for name, words in told.items() if isinstance(words, str)})
 
 
 @kind_of.register(System)

@@ -9,7 +9,7 @@ from gpssm.predict import AbstractPredictor, System
 from gpssm.reporting import _accuracy, _explained
 from gpssm.reporting._data_summary import DataSummary
 from gpssm.reporting._finding import Finding, Grade
-from gpssm.reporting._kind import kind_of
+from gpssm.reporting._kind import kind_as_learnt
 from gpssm.reporting._residuals import ResidualTests
 from gpssm.reporting._simpler import linear_is_enough
 from gpssm.reporting._trust_bands import bands
@@ -26,7 +26,7 @@ def verdict_on(
 ) -> Verdict:
     """What to trust; `own` is the score of a free run on training data."""
     system, free = predictor_of(model), judged.free_run
-    kind = kind_of(system)
+    kind = kind_as_learnt(system)
     believed = bands(judged.scores, kind)
     explained = _explained.residuals(tests, system.output_names, system.input_names, kind)
     nothing_left = believed.grade is Grade.good and explained.grade is Grade.good

@@ -10,7 +10,7 @@ from gpssm import reporting
 from gpssm.predict import AbstractPredictor, Autoregression, Channels, RepeatPredictor, Rollout
 from gpssm.predict._base import Request
 from gpssm.reporting import Grade
-from gpssm.reporting._kind import kind_of
+from gpssm.reporting._kind import kind_as_learnt, kind_of
 from tests.report.conftest import HORIZONS, constant
 from tests.report.linear_case import KEY, records, system
 
@@ -84,6 +84,14 @@ def test_advice_fits_the_kind_of_model(lagged_fit):
     linear = kind_of(system())
     assert "states=3" in linear.richer and "inducing" not in linear.richer
     assert linear.measurement_noise == pytest.approx(2.0 * np.sqrt(0.05))
+
+
+def test_to_let_methods_compete_is_no_remedy_where_they_have(lagged_fit):
+    before = kind_as_learnt(lagged_fit.system)
+    after = kind_as_learnt(lagged_fit.with_event("chosen: arx, the only one that could be judged").system)
+    assert "--method auto" in before.richer and "--method auto" in before.mends
+    for told in (after.richer, after.sensor, after.mends):
+        assert "--method auto" not in told and "gpssm fit --effort thorough" in told
 
 
 def test_any_predictor_can_be_reported_on_and_one_that_runs_away_is_told_so(tmp_path):
