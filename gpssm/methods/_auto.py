@@ -155,10 +155,13 @@ class Auto(AbstractMethod):
 
     def _try_free_runs(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> int:
         """The number of states that is best for it, or the first where there is no time for it."""
-        allowed = {f"output error {n}": n for n in states if budget.allows("output error", times=float(n))}
-        methods = {name: OutputError(count, num_inducing=self._few_points) for name, count in allowed.items()}
+        methods = {
+            f"output error {count}": OutputError(count, num_inducing=self._few_points)
+            for count in states
+            if budget.allows("output error", times=float(count))
+        }
         tried.attempt_each(methods, self.pool, until=lambda name: tried.value(name) < tried.best_value - HOPELESS)
-        values = {count: tried.value(name) for name, count in allowed.items() if name in tried.trials}
+        values = {method.states: tried.value(name) for name, method in methods.items() if name in tried.trials}
         return max(values, key=lambda count: values[count]) if values else states[0]
 
     def _try_magnitudes(self, tried: Tried, states: tuple[int, ...], budget: Budget) -> None:
@@ -174,13 +177,13 @@ class Auto(AbstractMethod):
 
     def _marginal(self, states: int, budget: Budget) -> dict[str, AbstractMethod]:
         """From outputs as states, and from a linear system: each is ahead on some records."""
-        begins = {
-            f"marginal {states}": ModelSpec(states, kernel=self.gp.kernel, num_inducing=self._few_points),
-            f"marginal around linear {states}": AroundLinear(states, num_inducing=self._few_points),
-        }
-        kinds = {name: "marginal" if isinstance(begin, ModelSpec) else "watched" for name, begin in begins.items()}
+        plain = ModelSpec(states, kernel=self.gp.kernel, num_inducing=self._few_points)
+        around = AroundLinear(states, num_inducing=self._few_points)
+        begins = (("marginal", "marginal", plain), ("marginal around linear", "watched", around))
         return {
-            name: Marginal(begins[name]) for name, kind in kinds.items() if budget.allows(kind, times=float(states))
+            f"{name} {states}": Marginal(begin)
+            for name, kind, begin in begins
+            if budget.allows(kind, times=float(states))
         }
 
     @property

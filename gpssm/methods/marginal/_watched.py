@@ -16,21 +16,16 @@ PATIENCE = 2
 def watched(method: "Marginal", tried: Tried) -> tuple["Marginal", str, str]:
     """The method with the number of states and of rounds after which free runs were best, the name of the fit that made
     them, and what they were."""
-    if not isinstance(method.model, AroundLinear):
-        rounds, told = _rounds(method, tried, "")
-        return replace(method, rounds=rounds), _name("", rounds), f"{_SAID}{told}"
-    found: dict[int, tuple[int, str]] = {}
-    for states in method.model.choices:
-        one = replace(method, model=replace(method.model, states=states))
-        found[states] = _rounds(one, tried, _label(states))
-    best = max(found, key=lambda states: tried.value(_name(_label(states), found[states][0])))
-    told = "; ".join(f"{_label(states)}{told}" for states, (_, told) in found.items())
-    kept = replace(method, rounds=found[best][0], model=replace(method.model, states=best))
-    return (
-        kept,
-        _name(_label(best), found[best][0]),
-        f"{_SAID}{told}" + (f"; {best} states kept" if len(found) > 1 else ""),
-    )
+    cases = {"": method}
+    if isinstance(method.model, AroundLinear):
+        models = {f"{states} states": replace(method.model, states=states) for states in method.model.choices}
+        cases = {label: replace(method, model=model) for label, model in models.items()}
+    found = {label: _rounds(one, tried, label) for label, one in cases.items()}
+    best = max(found, key=lambda label: tried.value(_name(label, found[label][0])))
+    told = "; ".join(f"{label}, {told}" if label else told for label, (_, told) in found.items())
+    kept = f"; {best} kept" if len(found) > 1 else ""
+    rounds = found[best][0]
+    return replace(cases[best], rounds=rounds), _name(best, rounds), f"{_SAID}{told}{kept}"
 
 
 _SAID = "value of free runs over held-out stretches, from the start and after each round: "
@@ -52,9 +47,5 @@ def _rounds(method: "Marginal", tried: Tried, label: str) -> tuple[int, str]:
     return best, f"{', '.join(f'{value:.3f}' for value in values)}: {best} rounds"
 
 
-def _label(states: int) -> str:
-    return f"{states} states, "
-
-
 def _name(label: str, rounds: int) -> str:
-    return f"{label}after {rounds} rounds"
+    return f"{label}, after {rounds} rounds" if label else f"after {rounds} rounds"
