@@ -10,14 +10,18 @@ from typing import Any
 
 import jax.numpy as jnp
 import jax.random as jr
+import matplotlib
 import numpy as np
 from gpjax.kernels import RBF, AbstractKernel
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 
 import gpssm
 from experiments import methods
 from experiments._learn import learn
 from experiments._results import Results, arguments
-from experiments._swing_up import UNIT, noise_rows, score, turning
+from experiments._swing_up import HORIZONS, UNIT, noise_rows, score, turning
 from experiments._trials import Study, load_study
 
 SEEDS, TRIALS, STATES, N_INIT = (0, 1, 2), 8, 4, 3
@@ -65,6 +69,29 @@ def _measured(system: gpssm.System) -> np.ndarray:
     return system.scaler.output_scale**2 * np.asarray(system.model.emission.noise_variance())
 
 
+def draw(results: Results) -> None:
+    """Errors by horizon, and the bounds that the starts come to in each seed."""
+    names = list(dict.fromkeys(row["method"] for row in results.rows))
+    figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained", width_ratios=(1, 1, 1.1))
+    for panel, case in zip(panels, ("network", "refined"), strict=False):
+        for i, name in enumerate(names):
+            rows = [r for r in results.rows if (r["case"], r["method"], r["metric"]) == (case, name, "tip_error_at")]
+            rows = [r for r in rows if r["test"].startswith("policy")]
+            means = [np.mean([r["value"] for r in rows if r["horizon"] == h]) for h in HORIZONS]
+            panel.plot(HORIZONS, means, "o-", color=f"C{i}", ms=4, label=name)
+        panel.set(
+            title=f"{case}: error of the tip, not balanced", xlabel="steps ahead", xticks=HORIZONS, ylim=(0, None)
+        )
+    for i, name in enumerate(names):
+        for case, marker in (("network", "o"), ("refined", "^")):
+            found = results.values("bound", case=case, method=name)
+            panels[2].plot(np.arange(len(found)) + 0.1 * i, found, marker, color=f"C{i}", ms=5)
+    panels[2].set(title="bound per step (triangles: refined)", xlabel="seed", xticks=range(len(SEEDS)))
+    panels[0].legend(fontsize=8)
+    figure.savefig(results.path.with_suffix(".png"), dpi=110)
+    plt.close(figure)
+
+
 def main() -> None:
     """All starts and seeds; continue where an earlier run stopped."""
     options = arguments(__doc__ or "", "network_starts")
@@ -92,6 +119,7 @@ def main() -> None:
             for case, fit in (("network", first), ("refined", refined)):
                 work = partial(lambda fit, study, seed: rows(study, fit(), seed), fit, study, seed)
                 results.run(case, name, seed, work)
+    draw(results)
     print(f"results: {results.path}")
 
 
