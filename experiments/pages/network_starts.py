@@ -80,8 +80,8 @@ nats a step after refinement, which does not bring the other start there.""",
   states and function together is booked there.
 - Twice the inducing points are worth a little ([[network | smooth, 200 points | not balanced, at 10]] after ten steps),
   a kernel with a way out is worth nothing here ([[network | smooth, way out | not balanced, at 10]]), perhaps
-  because these tests hardly go where no trial has been. Over whole trials, where small errors have grown large, three seeds
-  tell none of them apart.""",
+  because these tests hardly go where no trial has been. Over whole trials, where small errors have grown large,
+  three seeds tell none of them apart.""",
     blindness="yes",
     blind="""The recipe is that of the [noisy cart-pole](noisy_cart_pole.md), with more steps; what is varied was listed
 before anything was run, and nothing is chosen by these scores.""",
