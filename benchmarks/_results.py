@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def write_results(name: str, out: Path, rows: list[dict], seconds: float, *, tim
     about["command"] = about["command"].partition(" --out")[0]
     about["quick"] = "--quick" in sys.argv
     # Each row names the code that made it, the ones that were measured earlier their own.
-    made = provenance()
+    made = {**provenance(), "date": date.today().isoformat()}
     rows = [row if "commit" in row else {**row, **made} for row in rows]
     content = {**about, "machine": facts(), **more, "seconds": round(seconds, 1), "rows": rows}
     path = out / f"{name}.json"

@@ -6,9 +6,9 @@ from experiments.pages._rows import Stored
 def provenance(stored: Stored) -> str:
     """Two sentences for a page."""
     content = stored.content
-    states = sorted({(row["commit"], row["code"], row["date"]) for row in stored.rows if "commit" in row})
+    states = sorted({(row["commit"], row["code"], row.get("date", "")) for row in stored.rows if "commit" in row})
     named = sum("commit" in row for row in stored.rows)
-    told = [f"commit `{commit}` (code `{code}`), {date}" for commit, code, date in states]
+    told = [f"commit `{commit}` (code `{code}`)" + (f", {date}" if date else "") for commit, code, date in states]
     if named < len(stored.rows):
         told.append("made before rows named the code" if not named else "others made before rows named the code")
     versions = ", ".join(f"{name} {content['versions'][name]}" for name in ("python", "jax", "gpjax"))
