@@ -118,6 +118,7 @@ def test_a_linear_function_with_hardly_any_process_noise_is_kalmans(factor: floa
     assert abs(off) / episodes.num_steps < 1e-3
 
 
+@pytest.mark.system
 def test_a_state_that_is_far_from_a_gaussian_belief_is_found():
     """One measurement in thirty is off by eight standard deviations. A narrower grid lost nats at every step."""
     gaps = []
@@ -131,6 +132,7 @@ def test_a_state_that_is_far_from_a_gaussian_belief_is_found():
     assert np.max(np.abs(gaps)) < 0.02
 
 
+@pytest.mark.system
 def test_what_inducing_values_leave_open_is_noise_to_both_referees(getkey):
     """Between and beyond sparse inducing inputs it is much more than the process noise."""
     model, values = scalar_model(noise=0.02, process=0.02, size=3)
@@ -143,6 +145,7 @@ def test_what_inducing_values_leave_open_is_noise_to_both_referees(getkey):
     assert abs(np.mean(drawn) - expected) < 4.0 * np.std(drawn) + 0.15
 
 
+@pytest.mark.system
 def test_particles_find_nothing_wrong_with_a_linear_model_of_two_states():
     rng, model = np.random.default_rng(0), linear_model()
     found = []
