@@ -57,10 +57,11 @@ class PointMass(eqx.Module):
             reached = expected_log_normal((x[:, None] - images[None, :]) ** 2, spreads[None, :])
             seen = jax.vmap(lambda point: jnp.sum(jnp.where(observed, emission.log_prob(y, point[None]), 0.0)))(x)
             log_mass = logsumexp(log_weights[None, :] + reached, axis=1) + seen + jnp.log(cell)
-            log_prob = jnp.where(jnp.any(observed), logsumexp(log_mass), 0.0)
-            moved = self._moved(function, noise[0], log_mass - logsumexp(log_mass), x, u, fitc)
+            mass = logsumexp(log_mass)
+            moved = self._moved(function, noise[0], log_mass - mass, x, u, fitc)
             held = tuple(jnp.where(goes_on, after, before) for after, before in zip(moved, carry, strict=True))
-            return held, log_prob
+            # Where nothing was seen it is one, but for what the grid leaves out.
+            return held, jnp.where(jnp.any(observed), mass, 0.0)
 
         # x[0] ~ N(0, 1) as if it had come from one point.
         first = jnp.where(jnp.arange(self.points) == 0, 0.0, NOTHING).astype(dtype)
